@@ -1,0 +1,35 @@
+#pragma once
+// JSON and JSON Lines files on nlohmann/json, whose full header only the .cpp files that build values include.
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace kc {
+
+// Error{bad_data} with file and position when missing or ill-formed.
+nlohmann::json read_json_file(const std::filesystem::path& path);
+
+// Atomic (atomic_file.h), two-space indentation, final newline. NaN and infinities become null.
+void write_json_file(const std::filesystem::path& path, const nlohmann::json& value);
+
+// Calls `visit(value, line_number)` for each non-empty line; reads .gz files as well. Error{bad_data} names file and
+// line.
+void for_each_json_line(const std::filesystem::path& path,
+                        const std::function<void(const nlohmann::json& value, std::size_t line_number)>& visit);
+
+// Append-only JSON Lines log: a line is written in one write() call, so a killed program leaves whole lines
+// but for at most the last, which `repair` cuts on opening.
+class JsonLinesWriter {
+ public:
+  enum class Mode { truncate, append_repairing };
+  JsonLinesWriter(const std::filesystem::path& path, Mode mode);
+  void write(const nlohmann::json& value);
+
+ private:
+  std::filesystem::path path_;
+  std::ofstream file_;
+};
+
+}  // namespace kc

@@ -1,0 +1,41 @@
+# add_layer(NAME HEADERS ... SOURCES ... DEPENDS folder ... PRIVATE target ...)
+# One static library kc_NAME per folder; headers are compiled alone by all_verify_interface_header_sets.
+function(add_layer name)
+  cmake_parse_arguments(arg "" "" "HEADERS;SOURCES;DEPENDS;PRIVATE" ${ARGN})
+  add_library(kc_${name} STATIC)
+  target_sources(kc_${name} PRIVATE ${arg_SOURCES}
+    PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${arg_HEADERS})
+  set_target_properties(kc_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON POSITION_INDEPENDENT_CODE ON)
+  foreach(dep IN LISTS arg_DEPENDS)
+    target_link_libraries(kc_${name} PUBLIC kc_${dep})
+  endforeach()
+  target_link_libraries(kc_${name} PRIVATE kc_warnings ${arg_PRIVATE} PUBLIC kc_sanitizers)
+endfunction()
+
+# add_program(NAME source DEPENDS folder ...)
+function(add_program name source)
+  cmake_parse_arguments(arg "" "" "DEPENDS;PRIVATE" ${ARGN})
+  add_executable(${name} ${source})
+  foreach(dep IN LISTS arg_DEPENDS)
+    target_link_libraries(${name} PRIVATE kc_${dep})
+  endforeach()
+  target_link_libraries(${name} PRIVATE kc_warnings ${arg_PRIVATE})
+endfunction()
+
+# add_layer_tests(NAME SOURCES ... DEPENDS folder ... PRIVATE target ... LABELS unit|torch|slow|gpu)
+# One executable kc_NAME_tests; every gtest case becomes one ctest entry.
+function(add_layer_tests name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE;LABELS" ${ARGN})
+  add_executable(kc_${name}_tests ${arg_SOURCES})
+  foreach(dep IN LISTS arg_DEPENDS)
+    target_link_libraries(kc_${name}_tests PRIVATE kc_${dep})
+  endforeach()
+  target_link_libraries(kc_${name}_tests PRIVATE kc_warnings GTest::gmock GTest::gtest_main ${arg_PRIVATE})
+  target_compile_definitions(kc_${name}_tests PRIVATE
+    KC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" KC_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  gtest_discover_tests(kc_${name}_tests WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600)
+endfunction()

@@ -1,0 +1,19 @@
+# Compiler settings as two INTERFACE targets, so that no global flag is edited.
+add_library(kc_warnings INTERFACE)
+target_compile_options(kc_warnings INTERFACE -Wall -Wextra -Wconversion -Wshadow -Wno-sign-conversion
+  $<$<BOOL:${KERNELCAST_WERROR}>:-Werror>)
+
+add_library(kc_sanitizers INTERFACE)
+if(KERNELCAST_SANITIZE)
+  if("thread" IN_LIST KERNELCAST_SANITIZE AND "address" IN_LIST KERNELCAST_SANITIZE)
+    message(FATAL_ERROR "KERNELCAST_SANITIZE: 'address' and 'thread' exclude each other; choose one")
+  endif()
+  list(JOIN KERNELCAST_SANITIZE "," kc_sanitizer_list)
+  target_compile_options(kc_sanitizers INTERFACE -fsanitize=${kc_sanitizer_list} -fno-omit-frame-pointer -g)
+  target_link_options(kc_sanitizers INTERFACE -fsanitize=${kc_sanitizer_list})
+endif()
+
+find_program(KC_CCACHE ccache)
+if(KC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${KC_CCACHE})
+endif()

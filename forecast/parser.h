@@ -1,0 +1,34 @@
+#pragma once
+// From a completion's text to a forecast. Total: every text gives a value, never an exception.
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "forecast/forecast.h"
+#include "forecast/prompt.h"
+
+namespace kc {
+
+// Reserved pieces of the `compact` and `direct` wire formats, each one token of a local vocabulary.
+inline constexpr int kProbabilitySteps = 21;  // 0 %, 5 %, ... 100 %
+std::string bin_piece(Bin bin);               // "<|bin_1|>" ... "<|bin_8|>"
+std::string probability_piece(int step);      // "<|p_0|>" ... "<|p_20|>"
+inline constexpr std::string_view kStopPiece = "<|stop|>";
+inline constexpr std::string_view kAnswerPiece = "<|answer|>";  // ends the prompt
+inline constexpr std::string_view kPadPiece = "<|pad|>";
+
+enum class Completion { stopped, truncated };  // by a stop token / by the limit of new tokens
+
+enum class ParseRules { strict, published };  // published: numeric strings and extra keys are accepted (`tool`)
+
+// `text` is the completion without the prompt, reserved pieces spelled out, the stop piece included or not.
+ParsedForecast parse_forecast(std::string_view text, Completion completion, WireFormat wire,
+                              ParseRules rules = ParseRules::strict);
+
+// The text that `compact` asks for: used as the target of the warm start and by tests.
+std::string compact_text(Bin bin, const std::array<int, kBins>& steps);
+
+// Probabilities rounded to steps of 5 % by largest remainder, so that they sum to 20.
+std::array<int, kBins> probability_steps(const Probabilities& p);
+
+}  // namespace kc

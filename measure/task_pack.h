@@ -1,0 +1,69 @@
+#pragma once
+// Task packs: folders tasks/<name>/ with task.yaml, the trusted reference and candidate sources (docs/task-packs.md).
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "forecast/kernel_text.h"
+
+namespace kc {
+
+enum class DataType { f32, f64, i32, i64, u8, u32 };
+std::size_t size_of(DataType type);
+
+struct TensorSpec {
+  std::string name;
+  DataType dtype = DataType::f32;
+  std::string shape;      // product expression of the sizes, e.g. "M * K": number of elements
+  std::string generator;  // inputs only: normal | uniform | integers | csr_offsets ... (docs/task-packs.md)
+  std::map<std::string, std::string> options;  // of the generator; values are expressions of the sizes
+};
+
+struct CaseSpec {
+  std::string name;
+  std::map<std::string, std::int64_t> sizes;
+};
+
+struct Tolerance {
+  double relative = 0;  // of the error scale below
+  double absolute = 0;
+  std::string reason;
+};
+
+struct TaskPack {
+  std::string name;
+  std::string title;
+  std::filesystem::path folder;
+  std::vector<std::string> size_names;  // order of the members of `Case`
+  std::vector<CaseSpec> cases;
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+  Tolerance tolerance;
+  std::string reference_source;  // text; trusted, double precision
+  std::vector<std::string> compiler_flags;
+  int threads = 1;
+  KernelText seed;  // the kernel that speedups are measured against
+  std::string seed_name;
+};
+
+struct Candidate {
+  std::string name;  // "blocked.cpp TILE=32 UNROLL=4"
+  KernelText kernel;
+  bool is_seed = false;
+  std::string expect;  // "", or the status that a deliberately wrong source must get
+};
+
+// Error{bad_data} with file and line: unknown key, missing file, ill-formed expression, no case, no output.
+TaskPack load_task_pack(const std::filesystem::path& folder);
+std::vector<TaskPack> load_task_packs(const std::filesystem::path& root);  // every folder with a task.yaml, by name
+
+// Seed first, then every source and template instance (constraints applied, at most `max_instances` per template drawn
+// by the pack's seed), in a fixed order.
+std::vector<Candidate> list_candidates(const TaskPack& pack);
+
+// `struct Case { long long M; ... };` and the prototype of run: prepended to every candidate.
+std::string contract_prelude(const TaskPack& pack);
+
+}  // namespace kc

@@ -1,0 +1,61 @@
+#pragma once
+// A model folder in memory: configuration, weights, tokenizer; owner of the sampler that reads its current weights.
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "model/gpt_oss_config.h"
+#include "model/sampler.h"
+#include "model/tokenizer.h"
+
+namespace kc {
+
+struct GptOssWeights;  // transformer_torch.h
+
+// What a model folder says about its origin: manifest.json.
+struct Manifest {
+  int format_version = 1;
+  std::string parent;  // hash of the folder it was trained from; empty for a fresh model
+  std::int64_t step = 0;
+  std::string stage;  // "warmup" | "policy" | ""
+  std::string data_hash;
+  std::string config_hash;
+  std::string prompt_hash;
+  std::string tokenizer_hash;
+  std::string weights_hash;
+};
+
+class LanguageModel {
+ public:
+  // A fresh model of this configuration (vocab_size is taken from the tokenizer).
+  LanguageModel(GptOssConfig config, std::shared_ptr<const Tokenizer> tokenizer, RngStream rng);
+  // Opens a model folder. Error{bad_data} names file and tensor: truncated file, wrong shape or dtype, missing or
+  // unexpected tensor, a vocabulary of another size or hash than the manifest's.
+  static LanguageModel load(const std::filesystem::path& folder);
+  LanguageModel(LanguageModel&&) noexcept;
+  LanguageModel& operator=(LanguageModel&&) noexcept;
+  ~LanguageModel();
+
+  // Writes config.json, generation_config.json, model.safetensors, tokenizer.model and manifest.json into `folder`,
+  // which must exist (use AtomicFolder); fills manifest's weights_hash and tokenizer_hash.
+  void save(const std::filesystem::path& folder, Manifest manifest) const;
+
+  const GptOssConfig& config() const;
+  const Tokenizer& tokenizer() const;
+  std::shared_ptr<const Tokenizer> shared_tokenizer() const;
+  GptOssWeights& weights();
+  const GptOssWeights& weights() const;
+  Sampler& sampler();  // always samples from the current weights
+  const Manifest& manifest() const;
+
+ private:
+  struct Impl;
+  explicit LanguageModel(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Threads of ATen and OpenMP; 0 = as many as cores. The result of a run depends on it, so it is part of the config.
+void set_compute_threads(int threads);
+std::string libtorch_version();
+
+}  // namespace kc

@@ -1,0 +1,50 @@
+#pragma once
+// Sampling from a language model, without torch in sight.
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "base/rng.h"
+#include "model/tokenizer.h"
+
+namespace kc {
+
+enum class StopReason {
+  stop_token,  // the last token is one of the stop tokens
+  max_tokens,  // ran into the limit
+};
+
+struct SampleRequest {
+  std::vector<TokenId> prompt;                  // not empty
+  std::int64_t count = 1;                       // samples of this prompt: the prompt is processed once
+  RngStream rng = RngStream(std::uint64_t{0});  // sample i draws from rng.child(i): independent of batching and order
+};
+
+struct Sample {
+  std::vector<TokenId> tokens;  // sampled tokens, the stop token included
+  std::vector<float> logprobs;  // of each, under the distribution it was drawn from (temperature applied)
+  StopReason stop = StopReason::max_tokens;
+};
+
+struct SamplingOptions {
+  double temperature = 1.0;  // > 0; or 0 = greedy (logprobs are then those at temperature 1)
+  std::int64_t max_new_tokens = 16;
+  std::vector<TokenId> stop_tokens;
+  std::int64_t batch_rows = 64;  // sequences decoded together
+};
+
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  // samples[i] holds request i's `count` samples. Blocks; throws Error{interrupted} when stopped. Not thread-safe.
+  virtual std::vector<std::vector<Sample>> sample(std::span<const SampleRequest> requests,
+                                                  const SamplingOptions& options, std::stop_token stop) = 0;
+  // Natural-log probabilities of `tokens` as the next token after each prompt, over the whole vocabulary (so they need
+  // not sum to 1): result[i][j] belongs to prompt i, token j.
+  virtual std::vector<std::vector<float>> next_token_logprobs(std::span<const std::vector<TokenId>> prompts,
+                                                              std::span<const TokenId> tokens,
+                                                              std::stop_token stop) = 0;
+};
+
+}  // namespace kc

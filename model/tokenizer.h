@@ -1,0 +1,42 @@
+#pragma once
+// Text to token ids and back. The rest of the system does not know which vocabulary it has.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kc {
+
+using TokenId = std::int32_t;
+
+// Thread-safe after construction.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  // Reserved pieces ("<|answer|>", ...) in `text` become their single id only when `allow_reserved`; otherwise they are
+  // plain characters, so no kernel's text can forge one.
+  virtual std::vector<TokenId> encode(std::string_view text, bool allow_reserved) const = 0;
+  virtual std::string decode(std::span<const TokenId> ids) const = 0;  // reserved pieces spelled out; total
+  virtual TokenId id_of(std::string_view piece) const = 0;             // Error{bad_data} when not one piece
+  virtual std::int64_t vocabulary_size() const = 0;
+  virtual std::string hash() const = 0;                              // SHA-256 of the vocabulary file
+  virtual void save(const std::filesystem::path& folder) const = 0;  // tokenizer.model
+};
+
+// Opens the vocabulary of a model folder (tokenizer.model). Error{bad_data} when missing or not understood.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder);
+
+struct VocabularyOptions {
+  std::int64_t size = 2048;
+  bool split_digits = false;          // measured: whole numbers as pieces learn better
+  std::vector<std::string> reserved;  // pieces that are one id each
+};
+
+// Trains a SentencePiece BPE vocabulary (byte fallback, no unicode-script splitting, whitespace and newlines kept
+// exactly) on `texts`; deterministic. decode(encode(x)) == x for every valid UTF-8 text.
+std::unique_ptr<Tokenizer> train_tokenizer(const std::vector<std::string>& texts, const VocabularyOptions& options);
+
+}  // namespace kc

@@ -1,0 +1,39 @@
+#pragma once
+// The GPT-OSS forward pass as functions over a struct of tensors. Legend: B sequences, T positions, N = tokens kept,
+// H hidden, V vocabulary. One code for CPU and CUDA, fp32 and bf16; reductions, softmax, norms and RoPE tables in fp32.
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "base/rng.h"
+#include "model/gpt_oss_config.h"
+
+namespace kc {
+
+// Names and layouts are those of transformers' save_pretrained (model.layers.N.mlp.experts.gate_up_proj [E, H, 2I]
+// ...).
+struct GptOssWeights {
+  std::map<std::string, at::Tensor> tensors;  // ordered by name: iteration order is the optimiser's order
+  void require_grad(bool on);
+};
+
+// Deviation 1/sqrt(hidden), output projections (o_proj, down_proj) divided by sqrt(2 layers); norms 1; biases and sinks
+// 0.
+GptOssWeights init_weights(const GptOssConfig& config, RngStream rng);
+
+// Right-padded batch. Positions at or past a row's length are ignored: they change no other position's result.
+struct TokenBatch {
+  at::Tensor ids_BT;     // int64
+  at::Tensor lengths_B;  // int64, on the CPU
+};
+
+// Final-norm hidden states [B, T, H]; differentiable when the weights require gradients. Rows at padding are
+// unspecified but finite.
+at::Tensor forward_hidden(const GptOssConfig& config, const GptOssWeights& weights, const TokenBatch& batch);
+
+// Logits [N, V] in fp32 of chosen hidden rows [N, H].
+at::Tensor unembed(const GptOssConfig& config, const GptOssWeights& weights, const at::Tensor& hidden_NH);
+
+}  // namespace kc

@@ -1,0 +1,49 @@
+#pragma once
+// Options of the two stages, read from the sections warmup and policy.
+#include <cstdint>
+#include <string>
+
+#include "base/config.h"
+
+namespace kc {
+
+enum class Schedule {
+  constant,
+  linear_decay
+};  // linear_decay: warm-up, flat to `flat_fraction`, linear to `final_fraction`
+
+struct WarmupOptions {
+  std::int64_t steps = 600;
+  std::int64_t batch_pairs = 64;
+  double muon_learning_rate = 0.02;
+  double adam_learning_rate = 2e-3;
+  std::string optimizer = "muon";  // muon | adam
+  double momentum = 0.95;
+  std::int64_t warmup_steps = 30;
+  double flat_fraction = 0.6;
+  double final_fraction = 0.03;
+  double clip_norm = 1.0;                   // 0 = off
+  double probability_weight_start = 0.015;  // of the probability tokens' loss, ramped linearly
+  double probability_weight_end = 0.15;
+  std::int64_t validate_every = 100;  // 0 = only at the end
+  std::int64_t save_every = 100;
+};
+WarmupOptions read_warmup_options(Config& config);
+
+struct PolicyOptions {
+  std::int64_t steps = 200;
+  std::int64_t prompts_per_step = 8;
+  std::int64_t group_size = 8;
+  double temperature = 1.0;
+  double learning_rate = 1e-4;
+  double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
+  double clip_norm = 0;            // 0 = off (the published run)
+  std::string advantage = "mean";  // mean | grpo_std (warns)
+  std::string loss = "importance_sampling";
+  std::string policy_wire = "compact";  // compact | direct
+  std::int64_t validate_every = 50;
+  std::int64_t save_every = 50;
+};
+PolicyOptions read_policy_options(Config& config);
+
+}  // namespace kc

@@ -1,0 +1,58 @@
+#pragma once
+// The training run: `train` is a thin program over this.
+#include <filesystem>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "dataset/pairs.h"
+#include "model/language_model.h"
+#include "rewards/reward.h"
+#include "rollout/prompt_encoder.h"
+#include "trainer/options.h"
+
+namespace kc {
+
+// A labelled prompt, ready for the model.
+struct TrainingExample {
+  std::vector<TokenId> prompt;
+  Bin truth = 0;
+};
+
+// Supplies examples by index, so a resumed run sees the same ones: a pure function of (seed, step).
+class ExampleSource {
+ public:
+  virtual ~ExampleSource() = default;
+  virtual std::vector<TrainingExample> batch(std::int64_t step, std::int64_t count) const = 0;
+};
+
+struct ValidationScore {
+  double brier = 0;  // mean over validation rows of the `direct` reading; the best checkpoint minimises it
+  double accuracy = 0;
+};
+
+struct TrainingContext {
+  LanguageModel* model = nullptr;
+  const PromptEncoder* encoder = nullptr;
+  const ExampleSource* warmup_examples = nullptr;
+  const ExampleSource* policy_examples = nullptr;
+  std::function<ValidationScore()> validate;  // on the current weights
+  std::filesystem::path run_folder;           // steps/NNNNNN, best, latest, metrics.jsonl, tb/ are written here
+  Manifest manifest;                          // data, config, prompt hashes for checkpoints
+  std::uint64_t seed = 1;
+  std::stop_token stop;
+};
+
+struct StageResult {
+  std::int64_t steps_done = 0;
+  double seconds = 0;
+  ValidationScore before, after, best;
+  std::string best_checkpoint;  // name under steps/
+};
+
+// Each continues from the run folder's `latest` when that belongs to the stage, to the same weights bit for bit.
+StageResult run_warmup(const TrainingContext& context, const WarmupOptions& options);
+StageResult run_policy(const TrainingContext& context, const PolicyOptions& options, const RewardOptions& reward);
+
+}  // namespace kc
