@@ -2,6 +2,7 @@
 // The training run: `train` is a thin program over this.
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ struct TrainingContext {
   std::function<ValidationScore()> validate;  // on the current weights
   std::filesystem::path run_folder;           // steps/NNNNNN, best, latest, metrics.jsonl, tb/ are written here
   Manifest manifest;                          // data, config, prompt hashes for checkpoints
+  // Further text files of every checkpoint, by name: config.yaml, the prompt template, what the model was trained on.
+  std::map<std::string, std::string> checkpoint_files;
   std::uint64_t seed = 1;
   std::stop_token stop;
 };
