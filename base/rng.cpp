@@ -47,7 +47,9 @@ std::uint64_t fnv1a(std::string_view text) {
 
 RngStream::RngStream(std::uint64_t seed) : state_{derive(0, seed, 1), 0} {}
 
-RngStream RngStream::child(std::string_view name) const { return RngStream(State{derive(state_.key, fnv1a(name), 2), 0}); }
+RngStream RngStream::child(std::string_view name) const {
+  return RngStream(State{derive(state_.key, fnv1a(name), 2), 0});
+}
 
 RngStream RngStream::child(std::uint64_t index) const { return RngStream(State{derive(state_.key, index, 1), 0}); }
 

@@ -1,6 +1,7 @@
 # Every third-party library as an imported or interface target named kc::NAME; docs/dependencies.md says why each.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)

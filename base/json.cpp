@@ -1,0 +1,131 @@
+#include "base/json.h"
+
+#include <zlib.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+
+namespace kc {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+// Bytes that are not UTF-8 (a compiler's log, say) become U+FFFD instead of an exception.
+std::string dump(const json& value, int indent) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+// The library's text without its own prefix "[json.exception.parse_error.101] ".
+std::string reason(const json::exception& error) {
+  const std::string text = error.what();
+  const std::size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+// Lines of a plain or gzip file; zlib passes plain files through.
+class LineReader {
+ public:
+  explicit LineReader(const fs::path& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
+    if (file_ == nullptr) fail(std::strerror(errno));
+    gzbuffer(file_, 1 << 17);
+  }
+  ~LineReader() { gzclose(file_); }
+  LineReader(const LineReader&) = delete;
+  LineReader& operator=(const LineReader&) = delete;
+
+  bool next(std::string& line) {
+    line.clear();
+    while (gzgets(file_, chunk_.data(), static_cast<int>(chunk_.size())) != nullptr) {
+      line += chunk_.data();
+      if (line.ends_with('\n')) return true;
+    }
+    check();
+    return !line.empty();
+  }
+
+ private:
+  void check() {
+    int code = Z_OK;
+    const char* text = gzerror(file_, &code);
+    if (code == Z_OK || code == Z_STREAM_END) return;
+    fail(code == Z_ERRNO ? std::strerror(errno) : code == Z_BUF_ERROR ? "the compressed file ends too early" : text);
+  }
+  [[noreturn]] void fail(const std::string& why) const {
+    throw Error(ErrorKind::bad_data, "cannot read " + path_.string() + ": " + why);
+  }
+
+  fs::path path_;
+  gzFile file_;
+  std::array<char, 1 << 16> chunk_{};
+};
+
+void cut_after_last_newline(const fs::path& path) {
+  if (!fs::exists(path)) return;
+  const std::string bytes = read_file(path);
+  const std::size_t last = bytes.rfind('\n');
+  const std::size_t whole = last == std::string::npos ? 0 : last + 1;
+  if (whole == bytes.size()) return;
+  std::error_code error;
+  fs::resize_file(path, whole, error);
+  if (error) throw Error(ErrorKind::environment, "cannot repair " + path.string() + ": " + error.message());
+}
+
+}  // namespace
+
+json read_json_file(const fs::path& path) {
+  const std::string text = read_file(path);
+  try {
+    return json::parse(text);
+  } catch (const json::exception& error) {
+    throw Error(ErrorKind::bad_data, path.string() + ": not valid JSON: " + reason(error));
+  }
+}
+
+void write_json_file(const fs::path& path, const json& value) { write_file_atomically(path, dump(value, 2) + "\n"); }
+
+void for_each_json_line(const fs::path& path, const std::function<void(const json&, std::size_t)>& visit) {
+  LineReader reader(path);
+  std::string line;
+  for (std::size_t number = 1; reader.next(line); ++number) {
+    if (line.find_first_not_of(" \t\r\n") == std::string::npos) continue;
+    json value;
+    try {
+      value = json::parse(line);
+    } catch (const json::exception& error) {
+      throw Error(ErrorKind::bad_data,
+                  path.string() + ":" + std::to_string(number) + ": not a valid JSON line: " + reason(error));
+    }
+    visit(value, number);
+  }
+}
+
+JsonLinesWriter::JsonLinesWriter(const fs::path& path, Mode mode) : path_(path) {
+  if (path.has_parent_path()) {
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+  }
+  if (mode == Mode::append_repairing) cut_after_last_newline(path);
+  // Unbuffered, so that each write() below is one system call.
+  file_.rdbuf()->pubsetbuf(nullptr, 0);
+  file_.open(path, std::ios::binary | (mode == Mode::truncate ? std::ios::trunc : std::ios::app));
+  if (!file_)
+    throw Error(ErrorKind::environment, "cannot open " + path.string() + " for writing: " + std::strerror(errno));
+}
+
+void JsonLinesWriter::write(const json& value) {
+  const std::string line = dump(value, -1) + "\n";
+  file_.write(line.data(), static_cast<std::streamsize>(line.size()));
+  file_.flush();
+  if (!file_) throw Error(ErrorKind::environment, "cannot write " + path_.string() + ": " + std::strerror(errno));
+}
+
+}  // namespace kc
