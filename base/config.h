@@ -29,14 +29,18 @@ struct KeyDoc {
   std::string unit = {};  // empty: a pure number or a name
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
+  bool required = false;  // a file or --set must give the key; the fallback only stands in until finish() throws
 };
 
 class ConfigSection;
 
 class Config {
  public:
+  struct Impl;  // defined inside base
+
   // Loads `file` and, first, the parent that its top-level key `base:` names (relative to the file), then applies
-  // `sets` ("section.key=value", value parsed as YAML). Error{config} with file and line when unreadable.
+  // `sets` ("section.key=value", value parsed as YAML). Error{config} with file and line when unreadable; Error{usage}
+  // for a set without "=".
   static Config load(const std::filesystem::path& file, std::span<const std::string> sets = {});
   // As if the file were empty: defaults and `sets` only.
   static Config defaults(std::span<const std::string> sets = {});
@@ -47,6 +51,7 @@ class Config {
   Config& operator=(Config&&) noexcept;
   ~Config();
 
+  // `name` may be nested ("data.split"). Stays valid when the Config moves.
   ConfigSection section(const std::string& name);
 
   // Marks a whole section as belonging to another program: its keys may stand in the file unread.
@@ -55,14 +60,13 @@ class Config {
   // Error{config} listing everything found wrong; call after all readers and before any work.
   void finish() const;
 
-  std::string resolved_yaml() const;  // every declared key with its value: what --print-config shows and runs store
+  std::string resolved_yaml() const;  // every declared key with its value: what --print-config shows and runs store;
+                                      // loading it again gives the same values
   std::string help() const;           // every declared key: type, default, unit, range, meaning
-  std::string hash() const;           // SHA-256 of resolved_yaml() without the section run
-  std::string name() const;           // the file's stem, "defaults" without a file
+  std::string hash() const;  // SHA-256 of the sorted "key: value" lines of resolved_yaml(), section run left out
+  std::string name() const;  // the file's stem, "defaults" without a file
 
  private:
-  friend class ConfigSection;
-  struct Impl;
   explicit Config(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
