@@ -1,5 +1,6 @@
 #pragma once
 // The one place where prompts are built: for training, evaluation and use alike.
+#include <cstddef>
 #include <filesystem>
 #include <string>
 
@@ -36,16 +37,24 @@ struct Prompt {
   std::string user;
 };
 
-// A template file with the sections and placeholders described in its own head (configs/prompts/*.txt).
+// Limits of the blocks of style `diff` when the kernels are not instances of one template.
+inline constexpr std::size_t kDiffBlockLines = 24;  // lines per block; what is left out is one line "..."
+inline constexpr std::size_t kDiffLineBytes = 160;  // longer lines are cut and end in "..."
+
+// A template file with the sections and placeholders described in its own head (configs/prompts/default.txt). The long
+// form (system, user) serves `tool`, the short form `compact` and `direct`; the short form ends in a newline, after
+// which the encoder appends the answer piece. Source names never enter a prompt: they could give the answer away.
 class PromptTemplate {
  public:
-  static PromptTemplate load(
-      const std::filesystem::path& file);  // Error{config}: missing section or unknown placeholder
+  // Error{config}: missing or repeated section, unknown placeholder; Error{bad_data}: unreadable file.
+  static PromptTemplate load(const std::filesystem::path& file);
   Prompt render(const PromptRequest& request, PromptStyle style, WireFormat wire) const;
   const std::string& hash() const { return hash_; }  // SHA-256 of the file
 
  private:
-  std::string text_;
+  std::string system_;
+  std::string user_;
+  std::string short_;
   std::string hash_;
 };
 
