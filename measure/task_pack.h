@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "forecast/kernel_text.h"
@@ -12,6 +14,7 @@ namespace kc {
 
 enum class DataType { f32, f64, i32, i64, u8, u32 };
 std::size_t size_of(DataType type);
+bool is_floating(DataType type);
 
 struct TensorSpec {
   std::string name;
@@ -32,6 +35,16 @@ struct Tolerance {
   std::string reason;
 };
 
+// A source, or a template with the values that each tunable may take.
+struct CandidateSource {
+  std::string file;
+  std::string text;
+  std::vector<std::pair<std::string, std::vector<std::string>>> tunables;
+  std::vector<std::string> constraints;
+  std::int64_t max_instances = 0;  // 0: all
+  std::string expect;              // as in Candidate
+};
+
 struct TaskPack {
   std::string name;
   std::string title;
@@ -44,8 +57,10 @@ struct TaskPack {
   std::string reference_source;  // text; trusted, double precision
   std::vector<std::string> compiler_flags;
   int threads = 1;
-  KernelText seed;  // the kernel that speedups are measured against
+  std::string work;  // units of work per launch, an expression of the sizes
+  KernelText seed;   // the kernel that speedups are measured against
   std::string seed_name;
+  std::vector<CandidateSource> sources;
 };
 
 struct Candidate {
@@ -63,7 +78,15 @@ std::vector<TaskPack> load_task_packs(const std::filesystem::path& root);  // ev
 // by the pack's seed), in a fixed order.
 std::vector<Candidate> list_candidates(const TaskPack& pack);
 
-// `struct Case { long long M; ... };` and the prototype of run: prepended to every candidate.
-std::string contract_prelude(const TaskPack& pack);
+std::int64_t elements_of(const TensorSpec& tensor, const CaseSpec& input_case);
+double work_of(const TaskPack& pack, const CaseSpec& input_case);
+
+// `struct Case { long long M; ... };` and the prototype of `function` ("run" or "reference"): prepended to every
+// candidate and to the reference.
+std::string contract_prelude(const TaskPack& pack, std::string_view function = "run");
+
+// The whole text that is compiled: prelude, define lines, #line, source.
+std::string candidate_unit(const TaskPack& pack, const Candidate& candidate);
+std::string reference_unit(const TaskPack& pack);
 
 }  // namespace kc
