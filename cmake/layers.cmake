@@ -21,23 +21,28 @@ function(add_program name source)
   foreach(dep IN LISTS arg_DEPENDS)
     target_link_libraries(${name} PRIVATE kc_${dep})
   endforeach()
-  target_link_libraries(${name} PRIVATE kc_warnings ${arg_PRIVATE})
+  target_link_libraries(${name} PRIVATE kc_warnings kc_linker ${arg_PRIVATE})
 endfunction()
 
-# add_layer_tests(NAME SOURCES ... DEPENDS folder ... PRIVATE target ... LABELS unit|torch|slow|gpu)
-# One executable kc_NAME_tests; every gtest case becomes one ctest entry.
+# add_layer_tests(NAME SOURCES ... DEPENDS folder ... PRIVATE target ... LABELS unit|torch|slow|gpu|serial)
+# One executable kc_NAME_tests; every gtest case becomes one ctest entry. Label `serial`: nothing else runs at
+# the same time, for tests that time something.
 function(add_layer_tests name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE;LABELS" ${ARGN})
   add_executable(kc_${name}_tests ${arg_SOURCES})
   foreach(dep IN LISTS arg_DEPENDS)
     target_link_libraries(kc_${name}_tests PRIVATE kc_${dep})
   endforeach()
-  target_link_libraries(kc_${name}_tests PRIVATE kc_warnings GTest::gmock GTest::gtest_main ${arg_PRIVATE})
+  target_link_libraries(kc_${name}_tests PRIVATE kc_warnings kc_linker GTest::gmock GTest::gtest_main ${arg_PRIVATE})
   target_compile_definitions(kc_${name}_tests PRIVATE
     KC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" KC_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
   endif()
+  set(serial FALSE)
+  if("serial" IN_LIST arg_LABELS)
+    set(serial TRUE)
+  endif()
   gtest_discover_tests(kc_${name}_tests WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-    DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600)
+    DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600 RUN_SERIAL ${serial})
 endfunction()

@@ -17,3 +17,10 @@ find_program(KC_CCACHE ccache)
 if(KC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${KC_CCACHE})
 endif()
+
+# lld links the programs several times faster than GNU ld.
+find_program(KC_LLD ld.lld)
+add_library(kc_linker INTERFACE)
+if(KC_LLD)
+  target_link_options(kc_linker INTERFACE -fuse-ld=lld)
+endif()
