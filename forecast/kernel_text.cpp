@@ -16,7 +16,9 @@ std::string define_lines(const Parameters& parameters) {
 
 }  // namespace
 
-std::string instantiated_source(const KernelText& kernel) { return define_lines(kernel.parameters) + kernel.source; }
+std::string instantiated_source(const KernelText& kernel) {
+  return (kernel.prologue.empty() ? define_lines(kernel.parameters) : kernel.prologue) + kernel.source;
+}
 
 std::string normalised_source(const KernelText& kernel) {
   std::string text = define_lines(kernel.parameters);

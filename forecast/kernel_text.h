@@ -14,9 +14,12 @@ struct KernelText {
   std::string template_id;  // content hash of the template or source: equal for instances of one template
   std::string source;       // template text, or the whole source when `parameters` is empty
   Parameters parameters;    // emitted as `#define NAME value` lines before the source
+  // Imported kernels: the lines that the tool which compiled the kernel put before the source, instead of the define
+  // lines. Follows from the parameters and the launch, hence no part of a kernel's identity.
+  std::string prologue = {};
 };
 
-// The text that was compiled: the define lines, then the source.
+// The text that was compiled: the prologue or else the define lines, then the source.
 std::string instantiated_source(const KernelText& kernel);
 
 // Comments removed and whitespace collapsed (string literals kept), for telling whether two kernels are the same text.
