@@ -26,7 +26,7 @@ std::string name_of(RewardKind kind);
 // Components before weighting, logged by themselves. All zero for a parse failure.
 struct RewardBreakdown {
   double correct = 0;      // [predicted_bin = t]
-  double calibration = 0;  // 1 - brier or 1 - crps as the kind says; 0 under `correctness`
+  double calibration = 0;  // 1 - brier or 1 - crps (as scaled) as the kind says; 0 under `correctness`
   double total = 0;        // correct + weight * calibration
 };
 
