@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/config.h"
+
 namespace kc {
 
 struct CommonOptions {
@@ -27,7 +29,8 @@ class CommandLine {
   ~CommandLine();
   CommandLine(CommandLine&&) noexcept;
 
-  // Names as CLI11 spells them ("--out,-o", "reference"). Variables must outlive run().
+  // Names as CLI11 spells them ("--out,-o", "reference"); a name without dashes is positional. A list is given by
+  // repeating its option, or as the last positional arguments. Variables must outlive run().
   CommandLine& option(const std::string& name, std::string& value, const std::string& help, bool required = false);
   CommandLine& option(const std::string& name, std::int64_t& value, const std::string& help, bool required = false);
   CommandLine& option(const std::string& name, double& value, const std::string& help, bool required = false);
@@ -39,6 +42,7 @@ class CommandLine {
   CommandLine& subcommand(const std::string& name, const std::string& summary, const std::string& examples,
                           bool with_config, std::function<int()> action);
 
+  // Filled by run(); each subcommand has its own.
   CommonOptions& common();
 
   // Parses, prints help or version where asked, runs `action` (or the subcommand's), turns kc::Error and other
@@ -50,6 +54,13 @@ class CommandLine {
   explicit CommandLine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// The configuration that --config and --set give; defaults and --set without --config.
+Config load_config(const CommonOptions& options);
+
+// To be called after all readers and before any work. True: --help-config or --print-config was asked for and is now on
+// stdout, the program is done. False: go on. Throws what Config::finish() throws, but for --help-config.
+bool show_config(const CommonOptions& options, const Config& config);
 
 // Commit, LibTorch and compiler of this build, as --version prints them.
 std::string version_text();

@@ -35,7 +35,7 @@ spdlog::level::level_enum native(Level level) {
 }
 
 void emit(Level level, std::string_view message) {
-  if (!logger().should_log(native(level))) return;
+  if (!is_shown(level)) return;
   const TerminalLine::Pause pause;
   logger().log(native(level), "{}", message);
 }
@@ -43,6 +43,7 @@ void emit(Level level, std::string_view message) {
 }  // namespace
 
 void set_level(Level level) { logger().set_level(native(level)); }
+bool is_shown(Level level) { return logger().should_log(native(level)); }
 void debug(std::string_view message) { emit(Level::debug, message); }
 void info(std::string_view message) { emit(Level::info, message); }
 void warning(std::string_view message) { emit(Level::warning, message); }

@@ -6,7 +6,9 @@ namespace kc::log {
 
 enum class Level { debug, info, warning, error, off };
 
+// From the start: info.
 void set_level(Level level);
+bool is_shown(Level level);
 void debug(std::string_view message);
 void info(std::string_view message);
 void warning(std::string_view message);
