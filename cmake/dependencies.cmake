@@ -1,4 +1,4 @@
-# Every third-party library as an imported or interface target named kc::NAME; docs/dependencies.md says why each.
+# Every third-party library as an imported or interface target; docs/dependencies.md says why each.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -10,8 +10,15 @@ pkg_check_modules(KC_YAML REQUIRED IMPORTED_TARGET yaml-cpp)
 pkg_check_modules(KC_CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
 pkg_check_modules(KC_HDF5 REQUIRED IMPORTED_TARGET hdf5-serial)
 pkg_check_modules(KC_MUPARSER REQUIRED IMPORTED_TARGET muparser)
-pkg_check_modules(KC_SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
+pkg_check_modules(KC_SECCOMP REQUIRED IMPORTED_TARGET libseccomp)
+
+# Not by pkg-config: Debian 13's sentencepiece.pc asks for protobuf's, which its package does not bring.
+find_path(KC_SENTENCEPIECE_INCLUDE sentencepiece_processor.h REQUIRED)
+find_library(KC_SENTENCEPIECE sentencepiece REQUIRED)
 find_library(KC_SENTENCEPIECE_TRAIN sentencepiece_train REQUIRED)
+add_library(kc_sentencepiece INTERFACE)
+target_include_directories(kc_sentencepiece SYSTEM INTERFACE ${KC_SENTENCEPIECE_INCLUDE})
+target_link_libraries(kc_sentencepiece INTERFACE ${KC_SENTENCEPIECE_TRAIN} ${KC_SENTENCEPIECE})
 
 # LibTorch by hand: find_package(Torch) insists on a matching CUDA toolkit even for CPU-only programs.
 if(KERNELCAST_TORCH)
