@@ -1,5 +1,7 @@
 #pragma once
-// Pairs of ok measurements of one task and device, drawn, never stored (docs/forecasting.md, "Pairs").
+// Pairs of ok measurements of one task and device, drawn, never stored (docs/forecasting.md, "Pairs"). Only rows that
+// compare make a pair: both or neither have a reference side, and they timed the same cases. Of a kernel measured more
+// than once the last row counts.
 #include <array>
 #include <cstdint>
 #include <map>
@@ -14,6 +16,8 @@
 
 namespace kc {
 
+struct PairGroup;
+
 enum class PairKind { seed, parent_edit, pair };
 std::string name_of(PairKind kind);
 
@@ -21,8 +25,8 @@ struct PairRow {
   std::size_t reference = 0;  // index into Store::measurements
   std::size_t candidate = 0;
   PairKind kind = PairKind::pair;
-  double log2_speedup = 0;  // of candidate over reference
-  Bin bin = 0;
+  double log2_speedup = 0;  // of candidate over reference; within 1e-12 of a bin edge it is the edge
+  Bin bin = 0;              // bin_of(exp2(log2_speedup))
 };
 
 struct PairDraw {
@@ -38,32 +42,33 @@ struct PairDrawOptions {
 
 class PairSampler {
  public:
-  // Both members of a pair come from the same part. `store` must outlive the sampler.
+  // Both members of a pair come from the same part. `store` must outlive the sampler. Error{bad_data} when an ok row of
+  // the part has no speedup (log2_speedup_scalar).
   PairSampler(const Store& store, const std::vector<Part>& parts, Part part);
+  ~PairSampler();
+  PairSampler(PairSampler&&) noexcept;
+  PairSampler& operator=(PairSampler&&) noexcept;
 
   // count/8 rows per bin (a remainder goes to the middle bins first); within a bin water-filling over tasks: in each
-  // round every task that still holds pairs gives max(1, remaining / tasks). Without replacement. Devices of a task
-  // uniformly.
+  // round every task that still holds pairs gives max(1, remaining / tasks), then likewise over the devices of a task.
+  // Without replacement. The same rng gives the same draw. 40,000 of 40 million pairs take a fraction of a second.
   PairDraw draw_balanced(const PairDrawOptions& options, RngStream rng) const;
 
   // Number of ordered pairs by bin.
-  std::array<std::int64_t, kBins> available() const;
+  std::array<std::int64_t, kBins> available(Binning binning = Binning::edges) const;
+  // Kernels that can stand in a pair, counted per task and device.
   std::size_t kernels() const;
-  // log2 speedups of a balanced draw: for bin values and base rates of the training split.
 
  private:
-  struct Group;  // kernels of one task and device, sorted by scalar
   const Store* store_;
-  std::vector<Group> groups_;
-
- public:
-  ~PairSampler();
+  std::vector<PairGroup> groups_;
 };
 
-// Share of each bin among the rows: the base-rate forecast.
+// Share of each bin among the rows: the base-rate forecast. Error{bad_data} without rows.
 Probabilities base_rates(const std::vector<PairRow>& rows);
 
-// The distribution of the bin under a bootstrap of the rounds of both sides (resamples drawn from `rng`).
+// The distribution of the bin under a bootstrap of the rounds of both measurements; the two sides of a round stay
+// together. A measurement with one round does not vary. Error{usage} unless resamples > 0.
 Probabilities soft_label(const Store& store, const PairRow& row, int resamples, RngStream rng,
                          Binning binning = Binning::edges);
 
