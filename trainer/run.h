@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "dataset/pairs.h"
 #include "model/language_model.h"
 #include "rewards/reward.h"
 #include "rollout/prompt_encoder.h"
@@ -38,8 +37,8 @@ struct TrainingContext {
   const PromptEncoder* encoder = nullptr;
   const ExampleSource* warmup_examples = nullptr;
   const ExampleSource* policy_examples = nullptr;
-  std::function<ValidationScore()> validate;  // on the current weights
-  std::filesystem::path run_folder;           // steps/NNNNNN, best, latest, metrics.jsonl, tb/ are written here
+  std::function<ValidationScore()> validate;  // on the current weights; may be empty: then no best is kept
+  std::filesystem::path run_folder;           // steps/NNNNNN, best, latest, stages.json, metrics.jsonl, tb/ go here
   Manifest manifest;                          // data, config, prompt hashes for checkpoints
   // Further text files of every checkpoint, by name: config.yaml, the prompt template, what the model was trained on.
   std::map<std::string, std::string> checkpoint_files;
@@ -49,12 +48,16 @@ struct TrainingContext {
 
 struct StageResult {
   std::int64_t steps_done = 0;
-  double seconds = 0;
-  ValidationScore before, after, best;
-  std::string best_checkpoint;  // name under steps/
+  double seconds = 0;             // of the steps and their checkpoints, resumed parts included
+  ValidationScore before, after;  // of this stage
+  ValidationScore best;           // of the run so far
+  std::string best_checkpoint;    // name under steps/ of that best
 };
 
-// Each continues from the run folder's `latest` when that belongs to the stage, to the same weights bit for bit.
+// Each continues from the run folder's `latest` when that belongs to the stage, to the same weights bit for bit as an
+// uninterrupted run; a finished stage only loads its final weights and returns its result. Checkpoint names count the
+// steps of both stages. When stopped: saves a checkpoint, then Error{interrupted}. Error{check_failed} when a loss or
+// gradient is not finite (the last checkpoint stays); Error{config} when the folder holds a run with another seed.
 StageResult run_warmup(const TrainingContext& context, const WarmupOptions& options);
 StageResult run_policy(const TrainingContext& context, const PolicyOptions& options, const RewardOptions& reward);
 
