@@ -15,8 +15,10 @@ class Unexpected {
 template <class T, class E>
 class Expected {
  public:
+  // Implicit, so that a function returns either by its plain value. NOLINTBEGIN(google-explicit-constructor)
   Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Expected(Unexpected<E> unexpected) : state_(std::in_place_index<1>, std::move(unexpected.error_)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
