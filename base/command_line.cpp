@@ -64,6 +64,8 @@ int guarded(const std::string& program, const std::function<int()>& action) {
     return code;
   } catch (const Error& error) {
     return report(program, error.what(), error.kind());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(program, error.what(), ErrorKind::environment);
   } catch (const std::bad_alloc&) {
     return report(program, "out of memory; use a smaller batch or model", ErrorKind::environment);
   } catch (const std::exception& error) {

@@ -111,6 +111,10 @@ TEST(CommandLine, OtherExceptionsAreInternalErrorsOfOneLine) {
   EXPECT_EQ(outcome.code, 70);
   EXPECT_EQ(outcome.err, "train: internal error: first\n");
   EXPECT_EQ(run(line, {}, []() -> int { throw std::bad_alloc(); }).code, 3);
+  const auto list_nowhere = [] {
+    return std::filesystem::directory_iterator("/nowhere") == std::filesystem::directory_iterator();
+  };
+  EXPECT_EQ(run(line, {}, list_nowhere).code, 3);
 }
 
 TEST(CommandLine, ReturnsTheCodeOfTheAction) {
