@@ -1,0 +1,88 @@
+// forecast: how fast are these candidates, and how sure are we, without measuring them?
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/command_line.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "pipeline/forecast_measure.h"
+#include "pipeline/forecasting.h"
+#include "pipeline/resources.h"
+
+namespace {
+
+constexpr const char* kExamples =
+    "  forecast --task matmul examples/matmul/reference.cpp examples/matmul/*.cpp\n"
+    "  forecast --checkpoint checkpoints/brier-1 --task softmax --hardware \"AMD EPYC\" ref.cpp a.cpp b.cpp\n"
+    "  forecast --task matmul --measure ref.cpp a.cpp        truth beside forecast, on this machine";
+
+struct Arguments {
+  std::string checkpoint = "checkpoints/pretrained";
+  std::string hardware, hardware_file = "configs/hardware.yaml", task, tasks = "tasks";
+  std::vector<std::string> files;
+  double threshold = 0.6;
+  bool measure = false;
+};
+
+kc::ForecastJob read_job(const Arguments& arguments) {
+  if (arguments.files.size() < 2) {
+    throw kc::Error(kc::ErrorKind::usage, "give the reference kernel's file and at least one candidate's");
+  }
+  const auto hardware = kc::HardwareTable::load(kc::find_resource(arguments.hardware_file));
+  kc::ForecastJob job;
+  job.task = arguments.task;
+  job.hardware = hardware.find(arguments.hardware.empty() ? kc::host_device_name() : arguments.hardware);
+  job.threshold = arguments.threshold;
+  job.reference = kc::read_kernel_file(arguments.files.front());
+  for (std::size_t i = 1; i < arguments.files.size(); ++i) {
+    job.names.push_back(arguments.files[i]);
+    job.candidates.push_back(kc::read_kernel_file(arguments.files[i]));
+  }
+  return job;
+}
+
+nlohmann::json to_json(const kc::ForecastReport& report) {
+  nlohmann::json json = {{"warnings", report.warnings}, {"candidates", nlohmann::json::array()}};
+  for (const kc::CandidateForecast& entry : report.ranked) {
+    nlohmann::json item = {{"candidate", entry.name},
+                           {"bin_probabilities", entry.forecast.p},
+                           {"predicted_bin", entry.forecast.predicted_bin},
+                           {"expected_speedup", entry.expected_speedup},
+                           {"confidence", entry.confidence},
+                           {"advice", entry.advice == kc::Advice::trust ? "trust" : "measure"}};
+    if (entry.measured_speedup) item["measured_speedup"] = *entry.measured_speedup;
+    if (!entry.measured_status.empty()) item["measured_status"] = entry.measured_status;
+    json["candidates"].push_back(std::move(item));
+  }
+  return json;
+}
+
+int forecast(const Arguments& arguments, bool json) {
+  const kc::ForecastJob job = read_job(arguments);
+  kc::OpenCheckpoint checkpoint(kc::find_checkpoint(arguments.checkpoint));
+  kc::ForecastReport report = kc::forecast_candidates(checkpoint, job, kc::interrupt_token());
+  for (const std::string& warning : report.warnings) kc::log::warning(warning);
+  if (arguments.measure) kc::measure_candidates(kc::find_resource(arguments.tasks), job, report, kc::interrupt_token());
+  std::cout << (json ? to_json(report).dump() + "\n" : kc::forecast_table(report));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kc::CommandLine line("forecast", "Forecast the speedup of candidate kernels over a reference kernel", kExamples,
+                       false);
+  Arguments arguments;
+  line.option("files", arguments.files, "reference kernel, then candidates", true)
+      .option("--checkpoint", arguments.checkpoint, "run folder or checkpoint")
+      .option("--task", arguments.task, "what the kernels compute, as the training data names it")
+      .option("--hardware", arguments.hardware, "device name or alias; default: this machine's processor")
+      .option("--hardware-file", arguments.hardware_file, "table of device facts")
+      .option("--threshold", arguments.threshold, "confidence from which a forecast is trusted")
+      .flag("--measure", arguments.measure, "measure the candidates on this machine as well")
+      .option("--tasks", arguments.tasks, "task packs that --measure looks the task up in");
+  return line.run(argc, argv, [&] { return forecast(arguments, line.common().json); });
+}

@@ -1,0 +1,41 @@
+#pragma once
+// Two labellings of the same kernels: do the labels agree, and does the noise explain where they do not?
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/rng.h"
+#include "dataset/label_store.h"
+
+namespace kc {
+
+struct LabelComparison {
+  std::string kernel_name;
+  std::string task;
+  double log2_a = 0, log2_b = 0;  // speedups over the seed kernel
+  double low_a = 0, high_a = 0;   // 95 % bootstrap of the rounds of each
+  double low_b = 0, high_b = 0;
+  bool same_bin = false;
+  bool straddles_edge = false;  // either interval holds a bin edge
+  bool intervals_overlap = false;
+};
+
+struct LabellingComparison {
+  std::vector<LabelComparison> labels;  // kernels that are ok in both
+  std::int64_t status_changed = 0;      // ok in one only
+  std::int64_t same_bin = 0;
+  std::int64_t clear = 0;  // neither interval straddles an edge
+  std::int64_t clear_same_bin = 0;
+  std::int64_t overlapping = 0;  // intervals overlap
+  double median_abs_log2_difference = 0;
+  double p95_abs_log2_difference = 0;
+};
+
+// Matches by task, device and kernel id. Only rows with a reference side count (imported rows have none).
+LabellingComparison compare_labellings(const Store& a, const Store& b, int resamples, RngStream rng);
+
+nlohmann::json to_json(const LabellingComparison& comparison);
+
+}  // namespace kc

@@ -1,0 +1,77 @@
+#include "pipeline/experiment.h"
+
+namespace kc {
+namespace {
+
+RunOptions read_run_options(Config& config) {
+  ConfigSection s = config.section("run");
+  RunOptions o;
+  o.dir = s.text("dir", "", {.meaning = "folder of the run; empty: checkpoints/<config name>-<seed>"});
+  o.seed =
+      static_cast<std::uint64_t>(s.integer("seed", 1, {.meaning = "root of every random stream of the run", .min = 0}));
+  o.threads = static_cast<int>(
+      s.integer("threads", 2,
+                {.meaning = "compute threads; the exact result depends on it; 0: all cores", .min = 0, .max = 1024}));
+  o.init = s.text("init", "", {.meaning = "checkpoint or run folder to start from instead of a fresh model"});
+  return o;
+}
+
+EvaluateOptions read_evaluate_options(Config& config) {
+  ConfigSection s = config.section("evaluate");
+  EvaluateOptions o;
+  o.rows = s.integer("rows", 800, {.meaning = "pairs drawn from each split", .unit = "pairs", .min = 8});
+  o.samples = s.integer("samples", 3, {.meaning = "completions per row of the sampled reading", .min = 1, .max = 64});
+  o.validation_rows =
+      s.integer("validation_rows", 400, {.meaning = "pairs of the checks during training", .unit = "pairs", .min = 8});
+  o.bootstrap = s.integer("bootstrap", 1000, {.meaning = "bootstrap resamples of every interval", .min = 10});
+  o.seed = static_cast<std::uint64_t>(s.integer(
+      "seed", 20,
+      {.meaning = "draws the evaluation rows; not derived from run.seed, so runs compare on the same rows", .min = 0}));
+  o.ensemble_mean =
+      s.boolean("ensemble_mean", false, {.meaning = "average the parsed distributions of a row's samples"});
+  o.readings = s.texts("readings", {"direct", "compact"}, {.meaning = "ways of reading the model: direct, compact"});
+  o.splits =
+      s.texts("splits", {"kernels", "task", "device"}, {.meaning = "held-out parts to evaluate, where they exist"});
+  for (const std::string& reading : o.readings) {
+    if (reading != "direct" && reading != "compact")
+      s.fault("readings", "expected direct or compact, found " + reading);
+  }
+  for (const std::string& split : o.splits) {
+    if (split != "validation" && split != "kernels" && split != "task" && split != "device") {
+      s.fault("splits", "expected validation, kernels, task or device, found " + split);
+    }
+  }
+  return o;
+}
+
+}  // namespace
+
+ExperimentOptions read_experiment_options(Config& config) {
+  ExperimentOptions o;
+  o.run = read_run_options(config);
+  o.data = read_data_options(config);
+  o.prompt = read_prompt_format(config);
+  ConfigSection prompt = config.section("prompt");
+  o.hardware_file = prompt.text("hardware", "configs/hardware.yaml", {.meaning = "table of device facts"});
+  ConfigSection tokenizer = config.section("tokenizer");
+  o.vocabulary.size = tokenizer.integer(
+      "size", 2048, {.meaning = "pieces of the vocabulary, reserved ones included", .min = 320, .max = 65536});
+  o.vocabulary.split_digits =
+      tokenizer.boolean("split_digits", false, {.meaning = "digits as single pieces instead of whole numbers"});
+  o.vocabulary_prompts =
+      tokenizer.integer("prompts", 4000, {.meaning = "training prompts that the vocabulary is trained on", .min = 16});
+  o.model = read_gpt_oss_config(config);
+  o.warmup = read_warmup_options(config);
+  o.policy = read_policy_options(config);
+  o.reward = read_reward_options(config);
+  o.evaluate = read_evaluate_options(config);
+  config.ignore_section("measure");
+  config.ignore_section("search");
+  config.finish();
+  o.config_name = config.name();
+  o.config_yaml = config.resolved_yaml();
+  o.config_hash = config.hash();
+  return o;
+}
+
+}  // namespace kc
