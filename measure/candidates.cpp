@@ -106,7 +106,8 @@ std::string contract_prelude(const TaskPack& pack, std::string_view function) {
   std::string text = "struct Case {";
   for (const std::string& name : pack.size_names) text += fmt::format(" long long {};", name);
   text += " };\n";
-  text += fmt::format("extern \"C\" void {}(const Case* c, const void* const* inputs, void* const* outputs);\n", function);
+  text +=
+      fmt::format("extern \"C\" void {}(const Case* c, const void* const* inputs, void* const* outputs);\n", function);
   return text;
 }
 

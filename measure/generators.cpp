@@ -89,12 +89,18 @@ void fill(std::span<std::byte> bytes, const F& draw) {
 template <class F>
 void fill_as(DataType type, std::span<std::byte> bytes, const F& draw) {
   switch (type) {
-    case DataType::f32: return fill<float>(bytes, draw);
-    case DataType::f64: return fill<double>(bytes, draw);
-    case DataType::i32: return fill<std::int32_t>(bytes, draw);
-    case DataType::i64: return fill<std::int64_t>(bytes, draw);
-    case DataType::u8: return fill<std::uint8_t>(bytes, draw);
-    case DataType::u32: return fill<std::uint32_t>(bytes, draw);
+    case DataType::f32:
+      return fill<float>(bytes, draw);
+    case DataType::f64:
+      return fill<double>(bytes, draw);
+    case DataType::i32:
+      return fill<std::int32_t>(bytes, draw);
+    case DataType::i64:
+      return fill<std::int64_t>(bytes, draw);
+    case DataType::u8:
+      return fill<std::uint8_t>(bytes, draw);
+    case DataType::u32:
+      return fill<std::uint32_t>(bytes, draw);
   }
 }
 
@@ -141,16 +147,19 @@ void check_generator(const TensorSpec& tensor, const CaseSpec& input_case) {
   const Kind& kind = kind_of(tensor);
   for (const auto& [key, value] : tensor.options) {
     if (std::find(kind.options.begin(), kind.options.end(), key) == kind.options.end()) {
-      throw Error(ErrorKind::bad_data, fmt::format("input {}: generator {} has no option '{}'", tensor.name, kind.name, key));
+      throw Error(ErrorKind::bad_data,
+                  fmt::format("input {}: generator {} has no option '{}'", tensor.name, kind.name, key));
     }
   }
   for (const std::string& key : kind.options) {
     if (kind.options_required && !tensor.options.contains(key)) {
-      throw Error(ErrorKind::bad_data, fmt::format("input {}: generator {} needs the option '{}'", tensor.name, kind.name, key));
+      throw Error(ErrorKind::bad_data,
+                  fmt::format("input {}: generator {} needs the option '{}'", tensor.name, kind.name, key));
     }
   }
   if (kind.integers_only && is_floating(tensor.dtype)) {
-    throw Error(ErrorKind::bad_data, fmt::format("input {}: generator {} needs an integer type", tensor.name, kind.name));
+    throw Error(ErrorKind::bad_data,
+                fmt::format("input {}: generator {} needs an integer type", tensor.name, kind.name));
   }
   check_range(tensor, input_case);
   if (tensor.generator != "csr_offsets") return;

@@ -1,0 +1,164 @@
+#include "measure/host_device.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "measure/compile.h"
+#include "measure/host_environment.h"
+#include "measure/machine.h"
+#include "measure/process.h"
+#include "measure/session.h"
+#include "measure/statistics.h"
+
+namespace kc {
+namespace {
+
+// Candidates that are compiled together, then timed on one secret draw of inputs.
+constexpr std::size_t kSessionSize = 16;
+
+using OnResult = std::function<void(std::size_t, const Measurement&)>;
+
+class HostMeasurer : public Measurer {
+ public:
+  HostMeasurer(const HostOptions& options, std::uint64_t input_seed)
+      : environment_(make_compile_environment(options, folder_)), rng_(input_seed) {
+    base_.run_id = random_run_id();
+    base_.processor = processor_model();
+    base_.device = options.device.empty() ? base_.processor : options.device;
+    base_.compiler = program_version(environment_.compiler);
+    base_.harness_version = kHostHarnessVersion;
+    base_.started_at = utc_now();
+  }
+
+  std::vector<Measurement> measure(std::span<const MeasureRequest> requests, const OnResult& on_result,
+                                   std::stop_token stop) override {
+    std::vector<Measurement> results(requests.size());
+    for (std::size_t first = 0; first < requests.size();) {
+      std::size_t end = first + 1;
+      while (end < requests.size() && end - first < kSessionSize && requests[end].task == requests[first].task) ++end;
+      run_session(
+          requests.subspan(first, end - first), std::span(results).subspan(first, end - first),
+          [&](std::size_t i) {
+            if (on_result) on_result(first + i, results[first + i]);
+          },
+          stop);
+      first = end;
+    }
+    return results;
+  }
+
+  Provenance provenance(const TaskPack& task) const override {
+    Provenance provenance = base_;
+    provenance.compiler_flags = flags_text(task.compiler_flags);
+    provenance.noise_floor = noise_.empty() ? 0 : median_of(noise_);
+    return provenance;
+  }
+
+ private:
+  const HostTask& task_of(const TaskPack& pack, const std::stop_token& stop) {
+    const auto known = tasks_.find(&pack);
+    if (known != tasks_.end()) return known->second;
+    const auto folder = folder_.path() / fmt::format("task-{}", tasks_.size());
+    return tasks_.emplace(&pack, prepare_task(environment_, pack, folder, stop)).first->second;
+  }
+
+  std::vector<CompileJob> jobs_of(std::span<const MeasureRequest> requests) {
+    std::vector<CompileJob> jobs;
+    for (const MeasureRequest& request : requests) {
+      const auto folder = folder_.path() / fmt::format("candidate-{}", jobs_made_++);
+      jobs.push_back({candidate_unit(*request.task, request.candidate), "run", request.task->compiler_flags, folder});
+    }
+    return jobs;
+  }
+
+  void run_session(std::span<const MeasureRequest> requests, std::span<Measurement> results,
+                   const std::function<void(std::size_t)>& on_result, const std::stop_token& stop) {
+    const TaskPack& pack = *requests[0].task;
+    const HostTask& task = task_of(pack, stop);
+    const std::vector<CompileJob> jobs = jobs_of(requests);
+    const std::vector<CompileResult> compiled = compile_all(environment_, jobs, stop);
+    const CorePair cores = choose_cores();
+    const TimingThread timing_thread(pack.threads > 1 ? -1 : cores.harness, environment_.options.real_time);
+    Session session(environment_, task, cores, rng_.child(sessions_++));
+    noise_.push_back(session.measure_noise());
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      throw_if_stopped(stop);
+      if (compiled[i].ok) {
+        results[i] = session.measure(jobs[i].folder);
+      } else {
+        results[i].status = MeasurementStatus::compile_error;
+        results[i].log = compiled[i].log;
+      }
+      describe(requests[i], results[i]);
+      std::error_code ignored;
+      std::filesystem::remove_all(jobs[i].folder, ignored);
+      on_result(i);
+    }
+  }
+
+  void describe(const MeasureRequest& request, Measurement& result) const {
+    result.task = request.task->name;
+    result.kernel = request.candidate.kernel;
+    result.kernel_name = request.candidate.name;
+    result.is_seed = request.candidate.is_seed;
+    result.provenance = provenance(*request.task);
+  }
+
+  TemporaryFolder folder_;
+  CompileEnvironment environment_;
+  RngStream rng_;
+  Provenance base_;
+  std::map<const TaskPack*, HostTask> tasks_;
+  std::vector<double> noise_;
+  std::uint64_t sessions_ = 0;
+  std::size_t jobs_made_ = 0;
+};
+
+}  // namespace
+
+HostOptions read_host_options(Config& config) {
+  ConfigSection s = config.section("measure");
+  HostOptions o;
+  o.device =
+      s.text("device", o.device, {.meaning = "name of this machine in the hardware table; empty: its processor"});
+  o.compiler = s.text("compiler", o.compiler, {.meaning = "C++ compiler of the candidates, a path or a name on PATH"});
+  o.compile_timeout_s = s.number("compile_timeout_s", o.compile_timeout_s,
+                                 {.meaning = "limit of one compilation", .unit = "s", .min = 0.1});
+  o.run_timeout_s =
+      s.number("run_timeout_s", o.run_timeout_s, {.meaning = "limit of one launch", .unit = "s", .min = 0.01});
+  o.time_budget_s = s.number("time_budget_s", o.time_budget_s,
+                             {.meaning = "timing of one candidate, all cases", .unit = "s", .min = 0.001});
+  o.min_rounds =
+      s.integer("min_rounds", o.min_rounds, {.meaning = "rounds before the first look", .min = 3, .max = 1000});
+  o.max_rounds = s.integer("max_rounds", o.max_rounds, {.meaning = "rounds at most", .min = 3, .max = 10000});
+  o.target_log2_halfwidth =
+      s.number("target_log2_halfwidth", o.target_log2_halfwidth,
+               {.meaning = "timing stops when the interval of the median log2 ratio is narrower", .min = 0});
+  o.memory_limit_mb = s.integer("memory_limit_mb", o.memory_limit_mb,
+                                {.meaning = "memory of compiler and candidate", .unit = "MB", .min = 256});
+  o.output_limit_mb =
+      s.integer("output_limit_mb", o.output_limit_mb, {.meaning = "what a compiler may write", .unit = "MB", .min = 1});
+  o.correctness_seeds = s.integer("correctness_seeds", o.correctness_seeds,
+                                  {.meaning = "input sets of the check before timing", .min = 1, .max = 64});
+  o.compile_jobs =
+      s.integer("compile_jobs", o.compile_jobs, {.meaning = "compilations at a time", .min = 1, .max = 256});
+  o.real_time = s.boolean("real_time", o.real_time,
+                          {.meaning = "time with real-time priority where that is allowed (root); the cores are then "
+                                      "not free for others"});
+  o.sandbox = s.choice("sandbox", o.sandbox, {"auto", "require", "off"},
+                       {.meaning = "isolation of candidates: what there is, all of it, or none"});
+  if (o.max_rounds < o.min_rounds) s.fault("max_rounds", "is below min_rounds");
+  return o;
+}
+
+std::unique_ptr<Measurer> make_host_measurer(const HostOptions& options, std::uint64_t input_seed) {
+  return std::make_unique<HostMeasurer>(options, input_seed);
+}
+
+}  // namespace kc

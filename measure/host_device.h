@@ -3,13 +3,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
 
 #include "base/config.h"
 #include "measure/measurer.h"
 
 namespace kc {
 
-struct HostOptions {  // section `measure`
+struct HostOptions {   // section `measure`
+  std::string device;  // name in the hardware table; empty: the processor's model name
   std::string compiler = "g++";
   double compile_timeout_s = 20;
   double run_timeout_s = 5;     // of one launch, and of the checks
@@ -21,14 +25,29 @@ struct HostOptions {  // section `measure`
   std::int64_t output_limit_mb = 64;  // of any file that compiler or candidate writes
   std::int64_t correctness_seeds = 2;
   std::int64_t compile_jobs = 2;
+  bool real_time = true;         // where allowed: keeps a busy machine out of the timings
   std::string sandbox = "auto";  // auto | require | off
 };
 HostOptions read_host_options(Config& config);
 
-// Admits a task: the reference runs, the seed agrees with it, trivial candidates (zeros, copy of an input) are refused.
-// Error{bad_data} names the task and what failed.
+// `input_seed` must be secret: inputs follow from it. A request's task must outlive the measurer.
+// Error{environment} when there is no compiler or no runner program.
 std::unique_ptr<Measurer> make_host_measurer(const HostOptions& options, std::uint64_t input_seed);
+
+// Admits a task: the reference runs and depends on every input, the seed agrees with it, trivial candidates (zeros, one
+// value, copy of an input, unwritten outputs) are refused. Error{bad_data} names the task and what failed.
 void admit_task(const TaskPack& task, const HostOptions& options);
+
+// A candidate whose status is not the one that its pack promises.
+struct TaskFinding {
+  std::string candidate;
+  std::string expected;
+  std::string got;
+  std::string log;
+};
+
+// Admits the task, then measures every candidate with an `expect` and the first instance of every other source.
+std::vector<TaskFinding> check_task(const TaskPack& task, const HostOptions& options, std::stop_token stop);
 
 inline constexpr const char* kHostHarnessVersion = "host-1";
 

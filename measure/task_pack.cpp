@@ -167,7 +167,8 @@ CandidateSource read_candidate(const TaskPack& pack, const YamlReader& node) {
 }
 
 // The seed's parameters in the order in which its template declares them.
-Parameters order_as_declared(const TaskPack& pack, const std::string& file, const Parameters& set, const YamlReader& node) {
+Parameters order_as_declared(const TaskPack& pack, const std::string& file, const Parameters& set,
+                             const YamlReader& node) {
   const auto source = std::find_if(pack.sources.begin(), pack.sources.end(),
                                    [&](const CandidateSource& s) { return s.file == file && !s.tunables.empty(); });
   if (source == pack.sources.end()) return set;
@@ -177,7 +178,8 @@ Parameters order_as_declared(const TaskPack& pack, const std::string& file, cons
     if (match == set.end()) throw node.fault(fmt::format("the seed does not set the tunable {}", name));
     ordered.push_back(*match);
   }
-  if (ordered.size() != set.size()) throw node.fault(fmt::format("the seed sets a tunable that {} does not have", file));
+  if (ordered.size() != set.size())
+    throw node.fault(fmt::format("the seed sets a tunable that {} does not have", file));
   return ordered;
 }
 
@@ -227,8 +229,8 @@ double work_of(const TaskPack& pack, const CaseSpec& input_case) {
 
 TaskPack load_task_pack(const std::filesystem::path& folder) {
   const YamlReader root = YamlReader::load(folder / "task.yaml");
-  root.allow_keys({"name", "title", "sizes", "cases", "inputs", "outputs", "tolerance", "reference", "seed", "candidates",
-                   "compiler", "threads", "work"});
+  root.allow_keys({"name", "title", "sizes", "cases", "inputs", "outputs", "tolerance", "reference", "seed",
+                   "candidates", "compiler", "threads", "work"});
   TaskPack pack;
   pack.folder = folder;
   pack.name = root.at("name").text();

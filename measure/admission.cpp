@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <set>
+
+#include "base/error.h"
+#include "measure/host_device.h"
+#include "measure/host_environment.h"
+#include "measure/session.h"
+
+namespace kc {
+namespace {
+
+std::uint64_t secret_seed() {
+  std::random_device device;  // the system's random bytes, not a generator
+  return std::uint64_t{device()} << 32 | device();
+}
+
+class Admission {
+ public:
+  Admission(const TaskPack& pack, InputPool& pool) : pack_(pack), pool_(pool) {}
+
+  void refuse_trivial_candidates() {
+    const SetLayout& layout = pool_.check().layout;
+    std::vector<std::byte> outputs(layout.bytes);
+    refuse(outputs, "zeros");
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      fill_pattern(outputs, seed * 0x1234567);
+      refuse(outputs, "outputs that it never wrote");
+    }
+    for (std::size_t i = 0; i < pack_.inputs.size(); ++i) {
+      for (const BufferSpan& span : layout.buffers) copy_input(i, std::span(outputs).subspan(span.offset, span.bytes));
+      refuse(outputs, fmt::format("a copy of input {}", pack_.inputs[i].name));
+    }
+  }
+
+  void require_dependence_on_inputs() {
+    for (std::size_t i = 0; i < pack_.inputs.size(); ++i) {
+      if (pool_.variation(0, i).expected.bytes != pool_.variation(0, i).expected.bytes) continue;
+      throw Error(ErrorKind::bad_data,
+                  fmt::format("task {}, case {}: the reference's outputs do not depend on input {}", pack_.name,
+                              pool_.input_case().name, pack_.inputs[i].name));
+    }
+  }
+
+ private:
+  void copy_input(std::size_t input, std::span<std::byte> output) {
+    const BufferSpan& from = pool_.input_layout().buffers[input];
+    for (std::size_t at = 0; at < output.size(); at += from.bytes) {
+      std::memcpy(output.data() + at, pool_[0].inputs.data() + from.offset, std::min(from.bytes, output.size() - at));
+    }
+  }
+
+  void refuse(const std::vector<std::byte>& outputs, const std::string& what) {
+    if (first_difference(pool_.check(), pool_[0].expected, outputs)) return;
+    throw Error(ErrorKind::bad_data,
+                fmt::format("task {}, case {}: a candidate that returns {} would pass; tighten the tolerance or change "
+                            "the inputs",
+                            pack_.name, pool_.input_case().name, what));
+  }
+
+  const TaskPack& pack_;
+  InputPool& pool_;
+};
+
+}  // namespace
+
+void admit_task(const TaskPack& task, const HostOptions& options) {
+  const TemporaryFolder folder;
+  const CompileEnvironment environment = make_compile_environment(options, folder);
+  const HostTask host_task = prepare_task(environment, task, folder.path(), {});
+  const CorePair cores = choose_cores();
+  const TimingThread timing_thread(task.threads > 1 ? -1 : cores.harness, options.real_time);
+  Session session(environment, host_task, cores, RngStream(secret_seed()));
+  for (auto& pool : session.pools()) {
+    Admission admission(task, *pool);
+    admission.refuse_trivial_candidates();
+    admission.require_dependence_on_inputs();
+  }
+}
+
+std::vector<TaskFinding> check_task(const TaskPack& task, const HostOptions& options, std::stop_token stop) {
+  admit_task(task, options);
+  std::vector<MeasureRequest> requests;
+  std::set<std::string> sources;
+  for (Candidate& candidate : list_candidates(task)) {
+    const bool is_first = sources.insert(candidate.kernel.template_id).second;
+    if (is_first || !candidate.expect.empty()) requests.push_back({&task, std::move(candidate)});
+  }
+  const auto measurer = make_host_measurer(options, secret_seed());
+  const std::vector<Measurement> results = measurer->measure(requests, {}, stop);
+  std::vector<TaskFinding> findings;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::string expected = requests[i].candidate.expect.empty() ? "ok" : requests[i].candidate.expect;
+    const std::string got(name_of(results[i].status));
+    if (got != expected) findings.push_back({results[i].kernel_name, expected, got, results[i].log});
+  }
+  return findings;
+}
+
+}  // namespace kc

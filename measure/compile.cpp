@@ -1,0 +1,168 @@
+#include "measure/compile.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "measure/process.h"
+#include "measure/runner_sandbox.h"
+
+namespace kc {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kKeptOutput = 16 * kLogExcerpt;
+constexpr std::uint64_t kSpareDisk = 64 << 20;  // a message alone proves nothing: candidates write messages
+
+const std::vector<std::string>& fixed_flags() {
+  static const std::vector<std::string> flags = {"-std=c++17", "-shared", "-fPIC"};
+  return flags;
+}
+
+struct Running {
+  std::size_t index = 0;
+  ProcessGroup process;
+  Descriptor output;
+  std::string log;
+  std::size_t log_bytes = 0;
+  Clock::time_point deadline;
+};
+
+std::string excerpt(std::string log, const fs::path& folder) {
+  const std::string hidden = folder.string() + "/";
+  for (std::size_t at = log.find(hidden); at != std::string::npos; at = log.find(hidden, at))
+    log.erase(at, hidden.size());
+  if (log.size() > kLogExcerpt) log.resize(kLogExcerpt);
+  for (char& c : log) {
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') c = '?';
+  }
+  return log;
+}
+
+std::vector<std::string> command_line(const CompileEnvironment& environment, const CompileJob& job) {
+  const HostOptions& options = environment.options;
+  std::vector<std::string> arguments = {environment.runner.string(),
+                                        "limit",
+                                        fmt::format("{:.0f}", options.compile_timeout_s + 1),
+                                        std::to_string(options.memory_limit_mb << 20),
+                                        std::to_string(options.output_limit_mb << 20),
+                                        environment.drop_user ? "1" : "0",
+                                        environment.compiler.string()};
+  arguments.insert(arguments.end(), fixed_flags().begin(), fixed_flags().end());
+  arguments.insert(arguments.end(), job.flags.begin(), job.flags.end());
+  arguments.insert(arguments.end(),
+                   {"-Wl,-z,defs", "-Wl,--require-defined=" + job.function, "-pipe", "-o", kLibraryName, "kernel.cpp"});
+  return arguments;
+}
+
+Running start(const CompileEnvironment& environment, const CompileJob& job, std::size_t index) {
+  std::error_code fault;
+  fs::create_directories(job.folder, fault);
+  write_plain_file(job.folder / "kernel.cpp", job.unit);
+  if (environment.drop_user && ::chown(job.folder.c_str(), kNobody, kNobody) != 0) {
+    throw Error(ErrorKind::environment, fmt::format("{}: cannot give the folder away", job.folder.string()));
+  }
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(ErrorKind::environment, "cannot make a pipe: too many open files");
+  Running running;
+  running.index = index;
+  running.output = Descriptor(ends[0]);
+  const Descriptor writing(ends[1]);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  const char* path = std::getenv("PATH");
+  SpawnSpec spec;
+  spec.arguments = command_line(environment, job);
+  spec.environment = {std::string("PATH=") + (path != nullptr ? path : "/usr/bin:/bin"), "LC_ALL=C",
+                      "TMPDIR=" + job.folder.string(), "HOME=" + job.folder.string()};
+  spec.fds = {{ends[1], 1}, {ends[1], 2}};
+  spec.folder = job.folder;
+  running.process = spawn(spec);
+  running.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(environment.options.compile_timeout_s));
+  return running;
+}
+
+void read_output(Running& running) {
+  char buffer[16384];
+  for (ssize_t count = 1; count > 0;) {
+    count = ::read(running.output.get(), buffer, sizeof buffer);
+    if (count <= 0) continue;
+    running.log_bytes += static_cast<std::size_t>(count);
+    const std::size_t room = kKeptOutput - std::min(kKeptOutput, running.log.size());
+    running.log.append(buffer, std::min(room, static_cast<std::size_t>(count)));
+  }
+}
+
+// The result once the compiler has ended or must be stopped.
+bool poll_result(const HostOptions& options, const CompileJob& job, Running& running, CompileResult& result) {
+  read_output(running);
+  std::string stopped;
+  const bool ended = running.process.has_ended();
+  if (!ended && Clock::now() > running.deadline) {
+    stopped = fmt::format("the compiler was stopped after {} s\n", options.compile_timeout_s);
+  } else if (!ended && running.log_bytes > static_cast<std::size_t>(options.output_limit_mb) << 20) {
+    stopped = fmt::format("the compiler was stopped after {} MB of messages\n", options.output_limit_mb);
+  } else if (!ended) {
+    return false;
+  }
+  running.process.kill();
+  read_output(running);
+  const int status = running.process.status();
+  result.ok = stopped.empty() && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (result.ok) return true;
+  if (stopped.empty() && WIFSIGNALED(status)) stopped = "the compiler ended with " + describe_end(status) + "\n";
+  result.log = excerpt(stopped + running.log, job.folder);
+  return true;
+}
+
+void require_healthy_disk(const CompileJob& job, const CompileResult& result) {
+  if (result.ok) return;
+  const bool said_so = result.log.find("No space left on device") != std::string::npos;
+  require_free_space(job.folder, said_so ? kSpareDisk : 1 << 16);
+}
+
+}  // namespace
+
+std::string flags_text(const std::vector<std::string>& flags) {
+  std::vector<std::string> all = fixed_flags();
+  all.insert(all.end(), flags.begin(), flags.end());
+  return fmt::format("{}", fmt::join(all, " "));
+}
+
+std::vector<CompileResult> compile_all(const CompileEnvironment& environment, const std::vector<CompileJob>& jobs,
+                                       const std::stop_token& stop) {
+  std::vector<CompileResult> results(jobs.size());
+  std::vector<Running> running;
+  std::size_t next = 0;
+  while (next < jobs.size() || !running.empty()) {
+    throw_if_stopped(stop);
+    while (next < jobs.size() && running.size() < static_cast<std::size_t>(environment.options.compile_jobs)) {
+      running.push_back(start(environment, jobs[next], next));
+      ++next;
+    }
+    std::vector<pollfd> polled;
+    for (const Running& r : running) polled.push_back({r.output.get(), POLLIN, 0});
+    ::poll(polled.data(), polled.size(), 20);
+    for (std::size_t i = running.size(); i-- > 0;) {
+      const std::size_t index = running[i].index;
+      if (!poll_result(environment.options, jobs[index], running[i], results[index])) continue;
+      require_healthy_disk(jobs[index], results[index]);
+      running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+  return results;
+}
+
+}  // namespace kc

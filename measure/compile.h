@@ -1,0 +1,42 @@
+#pragma once
+// Compiling candidates to shared libraries, each in its own limited process group.
+#include <filesystem>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "measure/host_device.h"
+
+namespace kc {
+
+// What does not change between compilations.
+struct CompileEnvironment {
+  HostOptions options;
+  std::filesystem::path compiler;  // absolute
+  std::filesystem::path runner;
+  bool drop_user = false;  // run as nobody
+};
+
+struct CompileJob {
+  std::string unit;              // whole text
+  std::string function = "run";  // must be defined
+  std::vector<std::string> flags;
+  std::filesystem::path folder;  // is made; receives kernel.cpp and kernel.so
+};
+
+struct CompileResult {
+  bool ok = false;
+  std::string log;  // first characters of what the compiler said, and why it was stopped
+};
+
+inline constexpr std::size_t kLogExcerpt = 2000;
+inline constexpr const char* kLibraryName = "kernel.so";
+
+// Up to `compile_jobs` at a time; results in order. Error{environment} for a full disk, Error{interrupted}.
+std::vector<CompileResult> compile_all(const CompileEnvironment& environment, const std::vector<CompileJob>& jobs,
+                                       const std::stop_token& stop);
+
+// "-std=c++17 -shared -fPIC" and the flags of the task: as stored with measurements.
+std::string flags_text(const std::vector<std::string>& flags);
+
+}  // namespace kc

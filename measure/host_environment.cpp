@@ -1,0 +1,28 @@
+#include "measure/host_environment.h"
+
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace kc {
+
+CompileEnvironment make_compile_environment(const HostOptions& options, const TemporaryFolder& folder) {
+  CompileEnvironment environment;
+  environment.options = options;
+  environment.compiler = find_program(options.compiler);
+  environment.runner = find_runner();
+  const bool root = ::geteuid() == 0;
+  environment.drop_user = root && options.sandbox != "off" && folder.is_reachable_by_others();
+  if (options.sandbox == "off")
+    log::warning("SANDBOX OFF: candidates run with your rights. Measure only sources that you trust.");
+  if (root && options.sandbox != "off" && !environment.drop_user) {
+    const std::string message = "compilers run as root because " + folder.path().string() +
+                                " cannot be reached by others; set TMPDIR to a folder that can";
+    if (options.sandbox == "require") throw Error(ErrorKind::environment, message);
+    log::warning("SANDBOX INCOMPLETE: " + message);
+  }
+  return environment;
+}
+
+}  // namespace kc

@@ -1,0 +1,98 @@
+#include "measure/input_pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "measure/generators.h"
+#include "measure/turns.h"
+
+namespace kc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::size_t kSmallArena = std::size_t{4} << 20;
+
+}  // namespace
+
+InputPool::InputPool(const TaskPack& pack, const CaseSpec& input_case, Runner& reference, RngStream rng)
+    : pack_(pack),
+      case_(input_case),
+      reference_(reference),
+      rng_(rng),
+      input_layout_(layout_of(pack.inputs, input_case)),
+      check_{&pack, layout_of(pack.outputs, input_case), layout_of(reference_outputs(pack), input_case)} {
+  for (const std::string& name : pack.size_names) sizes_.push_back(input_case.sizes.at(name));
+}
+
+void InputPool::draw(InputSet& set, std::size_t input) {
+  const BufferSpan& span = input_layout_.buffers[input];
+  generate(pack_.inputs[input], case_, rng_, std::span(set.inputs).subspan(span.offset, span.bytes));
+}
+
+void InputPool::compute_expected(InputSet& set) {
+  const auto located = [&](const std::string& fault) {
+    return Error(ErrorKind::bad_data, fmt::format("task {}, case {}: the reference {}", pack_.name, case_.name, fault));
+  };
+  const SetLayout& layout = check_.reference_layout;
+  const std::span<std::byte> outputs = reference_.outputs().subspan(0, layout.bytes);
+  const std::uint64_t poison = rng_.next_u64();
+  fill_pattern(outputs, poison);
+  std::int64_t nanoseconds = 0;
+  auto failure = reference_.announce(turn_spec(*this, layout, 1));
+  if (!failure) {
+    std::memcpy(reference_.inputs().data(), set.inputs.data(), set.inputs.size());
+    failure = reference_.launch(nanoseconds);
+  }
+  if (failure) throw located(failure->log);
+  if (first_broken_guard(layout, outputs, poison) >= 0) throw located("writes outside its outputs");
+  set.expected.bytes.assign(outputs.begin(), outputs.end());
+  if (const auto output = finish_expected(check_, set.expected)) {
+    throw located(fmt::format("leaves a value in output {} that is not finite, or not written", *output));
+  }
+}
+
+void InputPool::ensure(std::size_t count, std::size_t least, PoolBudget& budget) {
+  while (sets_.size() < count) {
+    const std::size_t bytes = input_layout_.bytes + check_.reference_layout.bytes;
+    const bool affordable = budget.bytes >= bytes && budget.time > std::chrono::nanoseconds(0);
+    if (sets_.size() >= least && !affordable) return;
+    const Clock::time_point start = Clock::now();
+    auto set = std::make_unique<InputSet>();
+    set->inputs.assign(input_layout_.bytes, std::byte{0xFF});  // guards read as NaN
+    for (std::size_t i = 0; i < pack_.inputs.size(); ++i) draw(*set, i);
+    compute_expected(*set);
+    sets_.push_back(std::move(set));
+    budget.bytes -= std::min(budget.bytes, bytes);
+    budget.time -= Clock::now() - start;
+  }
+}
+
+InputSet InputPool::variation(std::size_t index, std::size_t changed) {
+  InputSet set{sets_[index]->inputs, {}};
+  draw(set, changed);
+  compute_expected(set);
+  return set;
+}
+
+ArenaSizes arena_sizes(const TaskPack& pack, const std::vector<TensorSpec>& outputs) {
+  ArenaSizes sizes;
+  for (const CaseSpec& input_case : pack.cases) {
+    const std::size_t in = layout_of(pack.inputs, input_case).bytes;
+    const std::size_t out = layout_of(outputs, input_case).bytes;
+    const std::size_t sets = std::clamp<std::size_t>(kSmallArena / std::max(in, out), 1, kRunnerMaxLaunches);
+    sizes.inputs = std::max(sizes.inputs, sets * in);
+    sizes.outputs = std::max(sizes.outputs, sets * out);
+  }
+  return sizes;
+}
+
+std::size_t launches_that_fit(const InputPool& pool, Runner& runner) {
+  const std::size_t in = runner.inputs().size() / pool.input_layout().bytes;
+  const std::size_t out = runner.outputs().size() / pool.check().layout.bytes;
+  return std::clamp<std::size_t>(std::min(in, out), 1, kRunnerMaxLaunches);
+}
+
+}  // namespace kc

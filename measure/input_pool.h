@@ -1,0 +1,69 @@
+#pragma once
+// Input sets of one case with what the reference computed for them: made on demand from a secret stream, kept in the
+// harness's own memory, shared by the candidates of one session.
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "base/rng.h"
+#include "measure/check.h"
+#include "measure/layout.h"
+#include "measure/runner.h"
+
+namespace kc {
+
+struct InputSet {
+  std::vector<std::byte> inputs;  // a whole set with its guards
+  ExpectedOutputs expected;
+};
+
+// What one session may spend on input sets.
+struct PoolBudget {
+  std::size_t bytes = std::size_t{256} << 20;
+  std::chrono::nanoseconds time = std::chrono::milliseconds(1500);
+};
+
+class InputPool {
+ public:
+  // `reference` must outlive the pool. The budget is shared with the session's other pools.
+  InputPool(const TaskPack& pack, const CaseSpec& input_case, Runner& reference, RngStream rng);
+
+  // Makes sets until there are `count`, or, beyond `least`, until the budget is spent.
+  // Error{bad_data} when the reference fails or computes something that is not finite.
+  void ensure(std::size_t count, std::size_t least, PoolBudget& budget);
+  std::size_t size() const { return sets_.size(); }
+  const InputSet& operator[](std::size_t index) const { return *sets_[index]; }
+
+  // A set that differs from set `index` in input `changed` only (for admission tests).
+  InputSet variation(std::size_t index, std::size_t changed);
+
+  const CaseSpec& input_case() const { return case_; }
+  const SetLayout& input_layout() const { return input_layout_; }
+  const OutputCheck& check() const { return check_; }
+  std::span<const std::int64_t> sizes() const { return sizes_; }
+
+ private:
+  void draw(InputSet& set, std::size_t input);
+  void compute_expected(InputSet& set);
+
+  const TaskPack& pack_;
+  const CaseSpec& case_;
+  Runner& reference_;
+  RngStream rng_;
+  SetLayout input_layout_;
+  OutputCheck check_;
+  std::vector<std::int64_t> sizes_;
+  std::vector<std::unique_ptr<InputSet>> sets_;
+};
+
+// Bytes of the arenas that hold at least one set of every case, and several of small ones.
+struct ArenaSizes {
+  std::size_t inputs = 0;
+  std::size_t outputs = 0;
+};
+ArenaSizes arena_sizes(const TaskPack& pack, const std::vector<TensorSpec>& outputs);
+
+// Sets of this case that fit the arenas.
+std::size_t launches_that_fit(const InputPool& pool, Runner& runner);
+
+}  // namespace kc

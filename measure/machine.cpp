@@ -1,0 +1,106 @@
+#include "measure/machine.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <fstream>
+#include <vector>
+
+#include "base/error.h"
+#include "measure/process.h"
+
+namespace kc {
+namespace {
+
+// Package and core: equal for the hardware threads of one core.
+std::string physical_core(int cpu) {
+  std::string name;
+  for (const char* key : {"physical_package_id", "core_id"}) {
+    std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/{}", cpu, key));
+    std::string value = "?";
+    std::getline(file, value);
+    name += value + "/";
+  }
+  return name;
+}
+
+}  // namespace
+
+std::string processor_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+std::string program_version(const std::filesystem::path& program) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(ErrorKind::environment, "cannot make a pipe: too many open files");
+  const Descriptor reading(ends[0]);
+  Descriptor writing(ends[1]);
+  ProcessGroup process = spawn({.arguments = {program.string(), "--version"},
+                                .environment = {"LC_ALL=C", "PATH=/usr/bin:/bin"},
+                                .fds = {{ends[1], 1}},
+                                .folder = {}});
+  writing = Descriptor();
+  std::string text;
+  char buffer[4096];
+  for (ssize_t count; (count = ::read(reading.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(count));
+  return text.substr(0, text.find('\n'));
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string random_run_id() {
+  unsigned char bytes[8];
+  if (::getentropy(bytes, sizeof bytes) != 0) throw Error(ErrorKind::environment, "the system gives no random bytes");
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+CorePair choose_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return {};
+  std::vector<int> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed)) cores.push_back(cpu);
+  }
+  if (cores.size() == 1) return {cores[0], cores[0], true};
+  for (std::size_t i = 1; i < cores.size(); ++i) {
+    if (physical_core(cores[i]) != physical_core(cores[0])) return {cores[0], cores[i], false};
+  }
+  return {cores[0], cores[1], false};
+}
+
+TimingThread::TimingThread(int core, bool real_time) {
+  const sched_param lowest{1};
+  const bool ordinary = ::sched_getscheduler(0) == SCHED_OTHER;
+  real_time_ = real_time && ordinary && ::sched_setscheduler(0, SCHED_FIFO, &lowest) == 0;
+  if (core < 0 || ::sched_getaffinity(0, sizeof cores_before_, &cores_before_) != 0) return;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  pinned_ = ::sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+TimingThread::~TimingThread() {
+  const sched_param none{0};
+  if (real_time_) ::sched_setscheduler(0, SCHED_OTHER, &none);
+  if (pinned_) ::sched_setaffinity(0, sizeof cores_before_, &cores_before_);
+}
+
+}  // namespace kc

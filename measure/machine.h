@@ -1,0 +1,39 @@
+#pragma once
+// What identifies a run and its machine, and which cores it uses.
+#include <sched.h>
+
+#include <filesystem>
+#include <string>
+
+namespace kc {
+
+std::string processor_model();                                      // as the machine reports it
+std::string program_version(const std::filesystem::path& program);  // first line of --version
+std::string utc_now();                                              // ISO 8601, seconds
+std::string random_run_id();                                        // 16 hexadecimal digits from the system
+
+// A core for the harness and another physical one for the runner; -1 and `shared` when only one may be used.
+struct CorePair {
+  int harness = -1;
+  int runner = -1;
+  bool shared = false;
+};
+CorePair choose_cores();
+
+// While it lives, the calling thread stays on a core and, if wanted and allowed (root), runs in real time: on a busy
+// machine the median of the rounds would otherwise be that of preempted ones (a nice value only counts inside a
+// session). Processes started meanwhile inherit it.
+class TimingThread {
+ public:
+  TimingThread(int core, bool real_time);  // -1: any core
+  ~TimingThread();
+  TimingThread(const TimingThread&) = delete;
+  TimingThread& operator=(const TimingThread&) = delete;
+
+ private:
+  cpu_set_t cores_before_ = {};
+  bool pinned_ = false;
+  bool real_time_ = false;
+};
+
+}  // namespace kc

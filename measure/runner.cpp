@@ -1,0 +1,284 @@
+#include "measure/runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <thread>
+
+#include "base/error.h"
+#include "base/log.h"
+
+#ifdef KC_HAVE_SECCOMP
+#include <seccomp.h>
+#endif
+
+namespace kc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLoadTimeout = 5;      // seconds, of loading a library
+constexpr double kAnnounceTimeout = 5;  // seconds, of a runner that only has to wake up
+constexpr int kHighFd = 16;             // above the descriptors that a runner gets
+
+// Memory that is shared through a descriptor.
+class SharedMemory {
+ public:
+  SharedMemory(const char* name, std::size_t bytes) : bytes_(bytes) {
+    const Descriptor fd(::memfd_create(name, MFD_CLOEXEC));
+    fd_ = Descriptor(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kHighFd));
+    if (fd_ && ::ftruncate(fd_.get(), static_cast<off_t>(bytes)) == 0) {
+      memory_ = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_.get(), 0);
+    }
+    if (memory_ == MAP_FAILED) throw Error(ErrorKind::environment, fmt::format("no {} bytes of shared memory", bytes));
+  }
+  ~SharedMemory() { ::munmap(memory_, bytes_); }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  // Another descriptor of the same memory that cannot be mapped for writing.
+  Descriptor read_only() const {
+    const Descriptor fd(::open(fmt::format("/proc/self/fd/{}", fd_.get()).c_str(), O_RDONLY | O_CLOEXEC));
+    Descriptor high(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kHighFd));
+    if (!high) throw Error(ErrorKind::environment, "cannot open shared memory read-only: is /proc mounted?");
+    return high;
+  }
+  int fd() const { return fd_.get(); }
+  std::byte* data() const { return static_cast<std::byte*>(memory_); }
+  std::span<std::byte> bytes() const { return {data(), bytes_}; }
+
+ private:
+  std::size_t bytes_;
+  Descriptor fd_;
+  void* memory_ = MAP_FAILED;
+};
+
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* timeout) {
+  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, timeout, nullptr, 0);
+}
+
+template <std::size_t N>
+void copy_text(char (&target)[N], const std::string& text) {
+  if (text.size() >= N) throw Error(ErrorKind::environment, fmt::format("{}: the path is too long", text));
+  std::memcpy(target, text.c_str(), text.size() + 1);
+}
+
+std::string call_name(int number) {
+#ifdef KC_HAVE_SECCOMP
+  if (char* name = ::seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number)) {
+    std::string text = name;
+    ::free(name);
+    return text;
+  }
+#endif
+  return fmt::format("number {}", number);
+}
+
+Clock::time_point after(double seconds) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+void report_missing(const std::string& mode, std::uint32_t missing) {
+  if (missing == 0) return;
+  std::string pieces;
+  const auto add = [&](std::uint32_t bit, const char* name) {
+    if ((missing & bit) != 0) pieces += (pieces.empty() ? "" : ", ") + std::string(name);
+  };
+  add(kNoNamespaces, "namespaces");
+  add(kNoFolder, "root folder of its own");
+  add(kNoUser, "user without rights");
+  add(kNoSystemCallFilter, "system call filter (libseccomp)");
+  const std::string message = "candidates run without this isolation: " + pieces;
+  if (mode == "require") {
+    throw Error(ErrorKind::environment, message + "; measure.sandbox is 'require' (docs/measurement.md, Isolation)");
+  }
+  static std::uint32_t warned = 0;
+  if ((missing & ~warned) != 0)
+    log::warning("SANDBOX INCOMPLETE: " + message + ". Measure only sources that you trust.");
+  warned |= missing;
+}
+
+}  // namespace
+
+struct Runner::Impl {
+  Impl(const CompileEnvironment& environment, const RunnerSpec& spec)
+      : control_memory("kernelcast-control", sizeof(RunnerControl)),
+        inputs("kernelcast-inputs", std::max<std::size_t>(spec.input_bytes, 64)),
+        outputs("kernelcast-outputs", std::max<std::size_t>(spec.output_bytes, 64)),
+        control(new(control_memory.data()) RunnerControl()),
+        options(environment.options),
+        threads(spec.threads),
+        yields(spec.yields) {
+    RunnerSetup& setup = control->setup;
+    copy_text(setup.folder, spec.folder.string());
+    copy_text(setup.library, kLibraryName);
+    copy_text(setup.function, spec.function);
+    setup.core = spec.core;
+    setup.threads = spec.threads;
+    setup.yields = spec.yields ? 1 : 0;
+    setup.sandbox = options.sandbox == "off" ? 0 : 1;
+    setup.memory_limit = static_cast<std::uint64_t>(options.memory_limit_mb) << 20;
+    setup.input_bytes = inputs.bytes().size();
+    setup.output_bytes = outputs.bytes().size();
+    const Descriptor read_only = inputs.read_only();
+    process = spawn({.arguments = {environment.runner.string(), "run"},
+                     .environment = {"LC_ALL=C"},
+                     .fds = {{control_memory.fd(), kControlFd}, {read_only.get(), kInputFd}, {outputs.fd(), kOutputFd}},
+                     .folder = "/"});
+    ::clock_getcpuclockid(process.pid(), &cpu_clock);
+  }
+
+  std::string end_log() const {
+    const int status = process.status();
+    const int refused = control->refused_call;
+    if (refused != 0) return fmt::format("used a system call that is not allowed: {}", call_name(refused));
+    if (WIFSIGNALED(status) && control->fault_in_inputs != 0 && control->fault_signal != 0) {
+      return describe_end(status) + " on writing to an input: inputs are read-only";
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 5) return "no memory for the buffers within the memory limit";
+    if (WIFEXITED(status)) return fmt::format("ended the process (exit status {})", WEXITSTATUS(status));
+    return "ended with " + describe_end(status);
+  }
+
+  RunnerFailure ended() const { return {MeasurementStatus::runtime_error, end_log()}; }
+
+  // Spins until `signal` is `value`; looks at the clock now and then and at the process every millisecond.
+  template <class IsReached>
+  std::optional<RunnerFailure> wait_for(const IsReached& is_reached, double timeout_s, const char* what) {
+    const Clock::time_point deadline = after(timeout_s);
+    Clock::time_point look = after(0.001);
+    for (;;) {
+      for (int i = 0; i < 256; ++i) {
+        if (is_reached()) return std::nullopt;
+        yields ? static_cast<void>(::sched_yield()) : __builtin_ia32_pause();
+      }
+      const Clock::time_point now = Clock::now();
+      if (now < look) continue;
+      look = after(0.001);
+      if (process.has_ended()) return is_reached() ? std::nullopt : std::optional(ended());
+      if (now < deadline) continue;
+      process.kill();
+      return RunnerFailure{MeasurementStatus::timeout, fmt::format("{} took longer than {} s", what, timeout_s)};
+    }
+  }
+
+  std::optional<RunnerFailure> block_until_done(std::uint32_t number) {
+    const Clock::time_point deadline = after(options.run_timeout_s);
+    const timespec slice{0, 10000000};
+    for (;;) {
+      const std::uint32_t seen = control->done.value.load(std::memory_order_acquire);
+      if (seen == number) return std::nullopt;
+      futex(control->done.value, FUTEX_WAIT, seen, &slice);
+      if (control->done.value.load(std::memory_order_acquire) == number) return std::nullopt;
+      if (process.has_ended()) return ended();
+      if (Clock::now() < deadline) continue;
+      process.kill();
+      return RunnerFailure{MeasurementStatus::timeout,
+                           fmt::format("a launch took longer than {} s", options.run_timeout_s)};
+    }
+  }
+
+  SharedMemory control_memory;
+  SharedMemory inputs;
+  SharedMemory outputs;
+  RunnerControl* control;
+  HostOptions options;
+  int threads;
+  bool yields;
+  ProcessGroup process;
+  clockid_t cpu_clock = 0;
+  std::uint32_t turn = 0;
+  Clock::time_point announced;
+  std::int64_t seen_ns = 0;
+  std::int64_t cpu_at_load_ns = 0;
+
+  std::int64_t cpu_ns() const {
+    timespec time = {};
+    if (::clock_gettime(cpu_clock, &time) != 0) return 0;
+    return std::int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+  }
+};
+
+Runner::Runner(const CompileEnvironment& environment, const RunnerSpec& spec)
+    : impl_(std::make_unique<Impl>(environment, spec)) {}
+Runner::~Runner() = default;
+Runner::Runner(Runner&&) noexcept = default;
+Runner& Runner::operator=(Runner&&) noexcept = default;
+
+std::optional<RunnerFailure> Runner::wait_until_loaded() {
+  Impl& self = *impl_;
+  const auto state = [&] { return static_cast<RunnerState>(self.control->state.load(std::memory_order_acquire)); };
+  // Loading takes milliseconds: sleep rather than take the core from the runner where there is only one.
+  const Clock::time_point deadline = after(kLoadTimeout);
+  while (state() == RunnerState::starting && !self.process.has_ended() && Clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  report_missing(self.options.sandbox, self.control->missing);
+  if (state() == RunnerState::loaded) {
+    self.cpu_at_load_ns = self.cpu_ns();
+    return std::nullopt;
+  }
+  if (state() == RunnerState::failed) {
+    const char* text = self.control->message;
+    return RunnerFailure{
+        MeasurementStatus::runtime_error,
+        "the library does not load: " + std::string(text, ::strnlen(text, sizeof self.control->message))};
+  }
+  if (self.process.has_ended()) return self.ended();
+  self.process.kill();
+  return RunnerFailure{MeasurementStatus::timeout, fmt::format("loading took longer than {} s", kLoadTimeout)};
+}
+
+std::optional<RunnerFailure> Runner::announce(const TurnSpec& turn) {
+  Impl& self = *impl_;
+  RunnerControl& control = *self.control;
+  control.launches = static_cast<std::uint32_t>(turn.launches);
+  control.inputs = static_cast<std::uint32_t>(turn.input_offsets.size());
+  control.outputs = static_cast<std::uint32_t>(turn.output_offsets.size());
+  control.output_set_bytes = turn.output_set_bytes;
+  std::copy(turn.sizes.begin(), turn.sizes.end(), control.sizes);
+  for (std::size_t l = 0; l < turn.launches; ++l) {
+    std::uint64_t* offsets = control.offsets[l];
+    for (const std::size_t offset : turn.input_offsets) *offsets++ = l * turn.input_set_bytes + offset;
+    for (const std::size_t offset : turn.output_offsets) *offsets++ = l * turn.output_set_bytes + offset;
+  }
+  const std::uint32_t number = ++self.turn;
+  self.announced = Clock::now();
+  control.turn.value.store(number, std::memory_order_release);
+  futex(control.turn.value, FUTEX_WAKE, 1, nullptr);
+  return self.wait_for([&] { return control.ready.value.load(std::memory_order_acquire) == number; }, kAnnounceTimeout,
+                       "waking up");
+}
+
+std::optional<RunnerFailure> Runner::launch(std::int64_t& nanoseconds) {
+  Impl& self = *impl_;
+  RunnerControl& control = *self.control;
+  const std::uint32_t number = self.turn;
+  const Clock::time_point start = Clock::now();
+  control.go.value.store(number, std::memory_order_release);
+  auto failure = self.threads > 1
+                     ? self.block_until_done(number)
+                     : self.wait_for([&] { return control.done.value.load(std::memory_order_acquire) == number; },
+                                     self.options.run_timeout_s, "a launch");
+  const Clock::time_point end = Clock::now();
+  nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
+  self.seen_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(end - self.announced).count() * self.threads;
+  return failure;
+}
+
+std::span<std::byte> Runner::inputs() { return impl_->inputs.bytes(); }
+std::span<std::byte> Runner::outputs() { return impl_->outputs.bytes(); }
+
+std::int64_t Runner::unseen_cpu_ns() const { return impl_->cpu_ns() - impl_->cpu_at_load_ns - impl_->seen_ns; }
+
+}  // namespace kc

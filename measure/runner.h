@@ -1,0 +1,71 @@
+#pragma once
+// The harness's side of a runner process (runner_protocol.h): starting it, taking turns with it, watching it.
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "forecast/measurement.h"
+#include "measure/compile.h"
+#include "measure/process.h"
+#include "measure/runner_protocol.h"
+
+namespace kc {
+
+struct RunnerFailure {
+  MeasurementStatus status = MeasurementStatus::runtime_error;
+  std::string log;
+};
+
+struct RunnerSpec {
+  std::filesystem::path folder;  // holds kernel.so
+  std::string function = "run";
+  int core = -1;        // the runner's; -1: any
+  bool yields = false;  // harness and runner share one core
+  int threads = 1;      // above 1 the harness blocks instead of spinning
+  std::size_t input_bytes = 0;
+  std::size_t output_bytes = 0;
+};
+
+// One turn: `launches` calls on sets that lie one after another in the arenas.
+struct TurnSpec {
+  std::span<const std::int64_t> sizes;
+  std::size_t launches = 1;
+  std::span<const std::size_t> input_offsets;  // in a set
+  std::span<const std::size_t> output_offsets;
+  std::size_t input_set_bytes = 0;
+  std::size_t output_set_bytes = 0;
+};
+
+class Runner {
+ public:
+  // Error{environment} when it cannot be started, or when `sandbox: require` and isolation is missing.
+  Runner(const CompileEnvironment& environment, const RunnerSpec& spec);
+  ~Runner();
+  Runner(Runner&&) noexcept;
+  Runner& operator=(Runner&&) noexcept;
+
+  // Waits until the library is loaded (static initialisers run then).
+  std::optional<RunnerFailure> wait_until_loaded();
+
+  // Announces a turn and waits until the runner spins. The outputs must be poisoned before, the inputs copied after.
+  std::optional<RunnerFailure> announce(const TurnSpec& turn);
+  // Starts the launches of the announced turn and waits. Nanoseconds of the whole turn by the harness's clock.
+  std::optional<RunnerFailure> launch(std::int64_t& nanoseconds);
+
+  std::span<std::byte> inputs();
+  std::span<std::byte> outputs();
+
+  // CPU time of the runner beyond the time between announcing and finishing its turns, in nanoseconds: work that no
+  // clock saw. To be read when no turn is on.
+  std::int64_t unseen_cpu_ns() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kc

@@ -1,0 +1,63 @@
+#include "measure/turns.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace kc {
+namespace {
+
+std::vector<std::size_t> offsets_of(const SetLayout& layout) {
+  std::vector<std::size_t> offsets;
+  for (const BufferSpan& span : layout.buffers) offsets.push_back(span.offset);
+  return offsets;
+}
+
+std::optional<RunnerFailure> check_outputs(const InputPool& pool, const InputSet& set,
+                                           std::span<const std::byte> outputs, std::uint64_t poison) {
+  const std::string& name = pool.input_case().name;
+  const OutputCheck& check = pool.check();
+  if (first_broken_guard(check.layout, outputs, poison) >= 0) {
+    return RunnerFailure{MeasurementStatus::runtime_error, fmt::format("case {}: wrote outside the outputs", name)};
+  }
+  if (const auto difference = first_difference(check, set.expected, outputs)) {
+    return RunnerFailure{MeasurementStatus::incorrect, fmt::format("case {}: {}", name, *difference)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TurnSpec turn_spec(const InputPool& pool, const SetLayout& outputs, std::size_t launches) {
+  static thread_local std::vector<std::size_t> input_offsets, output_offsets;
+  input_offsets = offsets_of(pool.input_layout());
+  output_offsets = offsets_of(outputs);
+  return {pool.sizes(), launches, input_offsets, output_offsets, pool.input_layout().bytes, outputs.bytes};
+}
+
+Expected<double, RunnerFailure> take_turn(Runner& runner, const InputPool& pool, std::span<const std::size_t> sets,
+                                          RngStream& rng) {
+  const SetLayout& layout = pool.check().layout;
+  const auto outputs_of = [&](std::size_t l) { return runner.outputs().subspan(l * layout.bytes, layout.bytes); };
+  const std::uint64_t poison = rng.next_u64();
+  for (std::size_t l = 0; l < sets.size(); ++l) fill_pattern(outputs_of(l), poison + (l << 32));
+  const auto named = [&](RunnerFailure failure) {
+    failure.log = fmt::format("case {}: {}", pool.input_case().name, failure.log);
+    return Unexpected(std::move(failure));
+  };
+  if (auto failure = runner.announce(turn_spec(pool, layout, sets.size()))) return named(std::move(*failure));
+  const std::size_t bytes = pool.input_layout().bytes;
+  for (std::size_t l = 0; l < sets.size(); ++l) {
+    std::memcpy(runner.inputs().data() + l * bytes, pool[sets[l]].inputs.data(), bytes);
+  }
+  std::int64_t nanoseconds = 0;
+  if (auto failure = runner.launch(nanoseconds)) return named(std::move(*failure));
+  for (std::size_t l = 0; l < sets.size(); ++l) {
+    if (auto failure = check_outputs(pool, pool[sets[l]], outputs_of(l), poison + (l << 32))) {
+      return Unexpected(std::move(*failure));
+    }
+  }
+  return static_cast<double>(nanoseconds) / static_cast<double>(sets.size());
+}
+
+}  // namespace kc
