@@ -1,0 +1,12 @@
+// Deliberately wrong: never writes the last row.
+extern "C" void run(const Case* c, const void* const* inputs, void* const* outputs) {
+  const float* A = (const float*)inputs[0];
+  const float* B = (const float*)inputs[1];
+  float* C = (float*)outputs[0];
+  for (long i = 0; i < c->M - 1; ++i)
+    for (long j = 0; j < c->N; ++j) {
+      float sum = 0;
+      for (long k = 0; k < c->K; ++k) sum += A[i * c->K + k] * B[k * c->N + j];
+      C[i * c->N + j] = sum;
+    }
+}

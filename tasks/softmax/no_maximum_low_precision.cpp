@@ -1,0 +1,14 @@
+// Deliberately wrong: approximates exp by a power that is right to three digits.
+#include <math.h>
+
+extern "C" void run(const Case* c, const void* const* inputs, void* const* outputs) {
+  const long n = c->COLUMNS;
+  float sum = 0;
+  for (long r = 0; r < c->ROWS; ++r) {
+    const float* row = (const float*)inputs[0] + r * n;
+    float* out = (float*)outputs[0] + r * n;
+    sum = 0;
+    for (long j = 0; j < n; ++j) sum += out[j] = powf(1 + row[j] / 1024, 1024);
+    for (long j = 0; j < n; ++j) out[j] /= sum;
+  }
+}
