@@ -13,7 +13,7 @@ namespace kc {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kSmallArena = std::size_t{4} << 20;
+constexpr std::size_t kTurnBytes = std::size_t{512} << 10;  // inputs and outputs of a turn: half of a usual L2 cache
 
 }  // namespace
 
@@ -82,7 +82,7 @@ ArenaSizes arena_sizes(const TaskPack& pack, const std::vector<TensorSpec>& outp
   for (const CaseSpec& input_case : pack.cases) {
     const std::size_t in = layout_of(pack.inputs, input_case).bytes;
     const std::size_t out = layout_of(outputs, input_case).bytes;
-    const std::size_t sets = std::clamp<std::size_t>(kSmallArena / std::max(in, out), 1, kRunnerMaxLaunches);
+    const std::size_t sets = std::clamp<std::size_t>(kTurnBytes / (in + out), 1, kRunnerMaxLaunches);
     sizes.inputs = std::max(sizes.inputs, sets * in);
     sizes.outputs = std::max(sizes.outputs, sets * out);
   }

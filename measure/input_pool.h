@@ -56,7 +56,7 @@ class InputPool {
   std::vector<std::unique_ptr<InputSet>> sets_;
 };
 
-// Bytes of the arenas that hold at least one set of every case, and several of small ones.
+// Bytes of the arenas that hold at least one set of every case, and as many as a turn should have of small ones.
 struct ArenaSizes {
   std::size_t inputs = 0;
   std::size_t outputs = 0;

@@ -45,7 +45,8 @@ std::string program_version(const std::filesystem::path& program) {
   ProcessGroup process = spawn({.arguments = {program.string(), "--version"},
                                 .environment = {"LC_ALL=C", "PATH=/usr/bin:/bin"},
                                 .fds = {{ends[1], 1}},
-                                .folder = {}});
+                                .folder = {},
+                                .same_addresses = false});
   writing = Descriptor();
   std::string text;
   char buffer[4096];

@@ -10,34 +10,41 @@
 namespace kc {
 namespace {
 
+constexpr double kLongestTurns = 40;   // of the slower side, in shortest turns
 constexpr double kOverheadNs = 250e3;  // of a round: waking, copying, checking
 constexpr std::size_t kFewestRounds = 3;
-constexpr std::size_t kLeastSets = 4;  // whatever the budget
-constexpr double kRememberedRatio = 2.0;
-constexpr std::size_t kComparableRounds = 4;
+constexpr std::size_t kUnseenRounds = 8;  // on sets of their own, whatever the budget of the pool
+constexpr double kRememberedRatio = 1.5;
+constexpr double kRememberedLevel = 0.01;  // an interval at this level needs eight rounds
 
 class Pairing {
  public:
   Pairing(const TimingPlan& plan, InputPool& pool, RngStream& rng) : plan_(plan), pool_(pool), rng_(rng) {}
 
-  // Launches per turn, from the estimate of a single launch and then from a first batch.
-  std::optional<RunnerFailure> settle(TimedSide& side, std::size_t& launches) {
-    const std::size_t most = launches_that_fit(pool_, *side.runner);
-    for (int pass = 0; pass < 2; ++pass) {
-      const double wanted = std::ceil(plan_.turn_ns / std::max(side.estimate_ns, 100.0));
-      launches = std::clamp<std::size_t>(static_cast<std::size_t>(wanted), 1, most);
-      std::vector<std::size_t> sets(launches);
-      for (std::size_t l = 0; l < launches; ++l) sets[l] = l % plan_.check_sets;
-      const auto turn = take_turn(*side.runner, pool_, sets, rng_);
-      if (!turn) return turn.error();
-      side.estimate_ns = std::min(side.estimate_ns, *turn);
-    }
+  // Launches per turn, the same for both sides so that both find their memory in the same state: enough for the faster
+  // side's turn to be worth stamping, few enough for the slower side's to end soon.
+  std::size_t launches_for(const TimedSide& a, const TimedSide& b) {
+    const double faster = std::max(std::min(a.estimate_ns, b.estimate_ns), 100.0);
+    const double slower = std::max(a.estimate_ns, b.estimate_ns);
+    const double wanted = std::min(std::ceil(plan_.turn_ns / faster), kLongestTurns * plan_.turn_ns / slower);
+    const std::size_t most = std::min(launches_that_fit(pool_, *a.runner), launches_that_fit(pool_, *b.runner));
+    return static_cast<std::size_t>(std::clamp(wanted, 1.0, static_cast<double>(most)));
+  }
+
+  // A first turn on sets that are not timed: warms the side up and refines its estimate.
+  std::optional<RunnerFailure> warm_up(TimedSide& side, std::size_t launches) {
+    std::vector<std::size_t> sets(launches);
+    for (std::size_t l = 0; l < launches; ++l) sets[l] = l % plan_.check_sets;
+    const auto turn = take_turn(*side.runner, pool_, sets, rng_);
+    if (!turn) return turn.error();
+    side.estimate_ns = std::min(side.estimate_ns, *turn);
     return std::nullopt;
   }
 
   // The sets of a round: consecutive ones, from the first again when the pool has no more.
   std::vector<std::size_t> sets_of(std::size_t round, std::size_t launches) {
-    pool_.ensure(plan_.check_sets + (round + 1) * launches, plan_.check_sets + kLeastSets, *plan_.pool_budget);
+    pool_.ensure(plan_.check_sets + (round + 1) * launches, plan_.check_sets + kUnseenRounds * launches,
+                 *plan_.pool_budget);
     const std::size_t timed = pool_.size() - plan_.check_sets;
     std::vector<std::size_t> sets(launches);
     for (std::size_t l = 0; l < launches; ++l) sets[l] = plan_.check_sets + (round * launches + l) % timed;
@@ -78,15 +85,14 @@ std::size_t affordable_rounds(const TimingPlan& plan, double round_ns) {
 
 // A candidate that is much faster on sets it has seen keeps results between runs.
 std::optional<RunnerFailure> find_memory(const CaseTiming& timing, std::size_t unseen_rounds) {
-  const std::size_t rounds = timing.candidate_ns.size();
-  if (unseen_rounds < kComparableRounds || unseen_rounds + kComparableRounds > rounds) return std::nullopt;
-  const double fresh = median_of(log2_ratios(timing, 0, unseen_rounds));
-  const double repeated = median_of(log2_ratios(timing, unseen_rounds, rounds));
-  if (repeated - fresh < std::log2(kRememberedRatio)) return std::nullopt;
+  const Interval fresh = sign_test_interval(log2_ratios(timing, 0, unseen_rounds), kRememberedLevel);
+  const Interval repeated =
+      sign_test_interval(log2_ratios(timing, unseen_rounds, timing.candidate_ns.size()), kRememberedLevel);
+  if (!(repeated.low - fresh.high > std::log2(kRememberedRatio))) return std::nullopt;
   return RunnerFailure{MeasurementStatus::incorrect,
-                       fmt::format("case {}: {:.1f} times faster on inputs that it has seen before: it keeps results "
-                                   "between runs",
-                                   timing.name, std::exp2(repeated - fresh))};
+                       fmt::format("case {}: at least {:.1f} times faster on inputs that it has seen before: it keeps "
+                                   "results between runs",
+                                   timing.name, std::exp2(repeated.low - fresh.high))};
 }
 
 }  // namespace
@@ -96,25 +102,26 @@ PairTiming time_pair(const TimingPlan& plan, InputPool& pool, TimedSide candidat
   CaseTiming& timing = result.timing;
   timing.name = pool.input_case().name;
   Pairing pairing(plan, pool, rng);
-  std::size_t candidate_launches = 1;
-  std::size_t seed_launches = 1;
-  result.candidate_failure = pairing.settle(candidate, candidate_launches);
-  if (!result.candidate_failure) result.seed_failure = pairing.settle(seed, seed_launches);
-  const double turn_ns = candidate.estimate_ns * static_cast<double>(candidate_launches) +
-                         seed.estimate_ns * static_cast<double>(seed_launches);
-  const std::size_t rounds = affordable_rounds(plan, turn_ns + kOverheadNs);
+  std::size_t launches = 1;
+  for (int pass = 0; pass < 2 && !result.candidate_failure && !result.seed_failure; ++pass) {
+    launches = pairing.launches_for(candidate, seed);
+    result.candidate_failure = pairing.warm_up(candidate, launches);
+    if (!result.candidate_failure) result.seed_failure = pairing.warm_up(seed, launches);
+  }
+  launches = pairing.launches_for(candidate, seed);
+  const double turns_ns = (candidate.estimate_ns + seed.estimate_ns) * static_cast<double>(launches);
+  const std::size_t rounds = affordable_rounds(plan, turns_ns + kOverheadNs);
   const std::vector<std::size_t> looks = look_rounds(std::min(plan.min_rounds, rounds), rounds);
   std::size_t unseen_rounds = 0;
   for (std::size_t r = 0; r < rounds && !result.candidate_failure && !result.seed_failure; ++r) {
-    const std::vector<std::size_t> sets = pairing.sets_of(r, candidate_launches);
-    const std::vector<std::size_t> seed_sets = pairing.sets_of(r, seed_launches);
-    if ((r + 1) * candidate_launches <= pool.size() - plan.check_sets) unseen_rounds = r + 1;
+    const std::vector<std::size_t> sets = pairing.sets_of(r, launches);
+    if ((r + 1) * launches <= pool.size() - plan.check_sets) unseen_rounds = r + 1;
     const bool seed_first = r % 2 == 1;  // A B, B A, A B ...
-    if (seed_first) result.seed_failure = pairing.turn(seed, seed_sets, timing.reference_ns);
+    if (seed_first) result.seed_failure = pairing.turn(seed, sets, timing.reference_ns);
     result.candidate_failure = pairing.turn(candidate, sets, timing.candidate_ns);
     if (result.candidate_failure || result.seed_failure) break;
-    result.turns_ns += static_cast<double>(timing.candidate_ns.back()) * static_cast<double>(candidate_launches);
-    if (!seed_first) result.seed_failure = pairing.turn(seed, seed_sets, timing.reference_ns);
+    result.turns_ns += static_cast<double>(timing.candidate_ns.back()) * static_cast<double>(launches);
+    if (!seed_first) result.seed_failure = pairing.turn(seed, sets, timing.reference_ns);
     if (result.seed_failure || std::find(looks.begin(), looks.end(), r + 1) == looks.end()) continue;
     const double level = 0.05 / static_cast<double>(looks.size());
     if (sign_test_interval(log2_ratios(timing, 0, r + 1), level).halfwidth() < plan.target_log2_halfwidth) break;

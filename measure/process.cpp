@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/personality.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,6 +43,23 @@ void remove_leftovers(const fs::path& root) {
     fs::remove_all(entry.path(), ignored);
   }
 }
+
+// The child inherits the personality of the thread that starts it.
+class FixedAddresses {
+ public:
+  explicit FixedAddresses(bool wanted) : before_(wanted ? ::personality(kQuery) : -1) {
+    if (before_ >= 0) ::personality(static_cast<unsigned long>(before_) | ADDR_NO_RANDOMIZE);
+  }
+  ~FixedAddresses() {
+    if (before_ >= 0) ::personality(static_cast<unsigned long>(before_));
+  }
+  FixedAddresses(const FixedAddresses&) = delete;
+  FixedAddresses& operator=(const FixedAddresses&) = delete;
+
+ private:
+  static constexpr unsigned long kQuery = 0xffffffff;
+  int before_;
+};
 
 [[noreturn]] void throw_write_error(const fs::path& path, int code) {
   throw Error(ErrorKind::environment,
@@ -93,6 +111,7 @@ ProcessGroup spawn(const SpawnSpec& spec) {
   sigfillset(&signals);
   posix_spawnattr_setsigdefault(&attributes, &signals);
   pid_t pid = 0;
+  const FixedAddresses fixed(spec.same_addresses);
   const int code = posix_spawn(&pid, spec.arguments[0].c_str(), &actions, &attributes, pointers(spec.arguments).data(),
                                pointers(spec.environment).data());
   posix_spawn_file_actions_destroy(&actions);

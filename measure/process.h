@@ -32,8 +32,9 @@ class ProcessGroup {
 struct SpawnSpec {
   std::vector<std::string> arguments;    // the first is an absolute path
   std::vector<std::string> environment;  // NAME=value, nothing else
-  std::vector<std::pair<int, int>> fds;  // {own descriptor, the child's}; 0-2 default to /dev/null
+  std::vector<std::pair<int, int>> fds;  // {own descriptor, the child's}; 0 to 2 are /dev/null otherwise
   std::filesystem::path folder;          // working directory; empty: as here
+  bool same_addresses = false;           // equal programs lie at equal addresses
 };
 // Error{environment} when the program cannot be started.
 ProcessGroup spawn(const SpawnSpec& spec);

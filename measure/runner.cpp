@@ -134,7 +134,8 @@ struct Runner::Impl {
     process = spawn({.arguments = {environment.runner.string(), "run"},
                      .environment = {"LC_ALL=C"},
                      .fds = {{control_memory.fd(), kControlFd}, {read_only.get(), kInputFd}, {outputs.fd(), kOutputFd}},
-                     .folder = "/"});
+                     .folder = "/",
+                     .same_addresses = true});
     ::clock_getcpuclockid(process.pid(), &cpu_clock);
   }
 

@@ -145,7 +145,8 @@ Measurement Session::measure(const std::filesystem::path& folder) {
 }
 
 double Session::measure_noise() {
-  const Measurement twin = measure(task_.seed_folder);
+  Measurement twin = measure(task_.seed_folder);
+  if (twin.status != MeasurementStatus::ok) twin = measure(task_.seed_folder);
   if (twin.status != MeasurementStatus::ok) throw seed_error({twin.status, twin.log});
   return std::fabs(log2_speedup_scalar(twin));
 }
