@@ -85,7 +85,13 @@ std::string hardware_table(const Hardware& hardware) {
   return table;
 }
 
-std::string edge_text(double edge) { return fmt::format("{:.4g}", edge); }
+// Four decimals, without trailing zeros.
+std::string edge_text(double edge) {
+  std::string text = fmt::format("{:.4f}", edge);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
 
 std::string bin_table() {
   const auto& edges = bin_upper_edges();

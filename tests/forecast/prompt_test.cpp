@@ -80,6 +80,7 @@ TEST(Prompt, EqualTextsStillGiveTwoBlocks) {
 TEST(Prompt, LongFormHoldsBinsHardwareAndFencedSources) {
   const Prompt prompt = own_template().render(two_instances(), PromptStyle::full, WireFormat::tool);
   EXPECT_THAT(prompt.system, AllOf(HasSubstr("| 3 | moderate_slowdown | above 0.5, up to 0.7071 |"),
+                                   HasSubstr("| 5 | minor_speedup | above 1, up to 1.4142 |"),
                                    HasSubstr("| 8 | extreme_speedup | above 4 |"),
                                    HasSubstr("submit_kernel_runtime_estimate"), Not(HasSubstr("{"))));
   EXPECT_THAT(prompt.user, AllOf(HasSubstr("Task: gemm\n"), HasSubstr("| Memory clock (GHz) | 1.22 |"),
