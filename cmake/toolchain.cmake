@@ -1,9 +1,7 @@
 # Compiler settings as two INTERFACE targets, so that no global flag is edited.
 add_library(kc_warnings INTERFACE)
 # -Wrestrict of g++ 12 cries wolf on std::string concatenation at -O3 (GCC bug 105651).
-# -Wno-restrict: g++ 12 sees overlaps in std::string's own operator+ that are none (GCC bug 105651).
 target_compile_options(kc_warnings INTERFACE -Wall -Wextra -Wconversion -Wshadow -Wno-sign-conversion
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${KERNELCAST_WERROR}>:-Werror>)
 

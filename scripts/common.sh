@@ -72,7 +72,7 @@ configure() {
   mkdir -p "$build" "$logs"
   rm -f "$build/.configured"
   if ! (cd "$root" && cmake --fresh --preset "$preset") >"$logs/configure.log" 2>&1; then
-    tail -n 40 "$logs/configure.log" >&2
+    grep -A 12 'CMake Error' "$logs/configure.log" | head -n 40 >&2 || tail -n 40 "$logs/configure.log" >&2
     fail "configuring failed; the whole log is build/logs/configure.log"
   fi
   printf '%s\n' "$want" >"$build/.configured"
