@@ -84,7 +84,9 @@ class HostMeasurer : public Measurer {
     const std::vector<CompileJob> jobs = jobs_of(requests);
     const std::vector<CompileResult> compiled = compile_all(environment_, jobs, stop);
     const CorePair cores = choose_cores();
-    const TimingThread timing_thread(pack.threads > 1 ? -1 : cores.harness, environment_.options.real_time);
+    const DeviceLock lock(stop);
+    const TimingThread timing_thread(pack.threads > 1 ? -1 : cores.harness,
+                                     environment_.options.real_time && pack.threads == 1);
     Session session(environment_, task, cores, rng_.child(sessions_++));
     noise_.push_back(session.measure_noise());
     for (std::size_t i = 0; i < requests.size(); ++i) {

@@ -2,14 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <ctime>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
-#include "measure/process.h"
+#include "base/interrupt.h"
+#include "base/log.h"
 
 namespace kc {
 namespace {
@@ -85,6 +90,17 @@ CorePair choose_cores() {
     if (physical_core(cores[i]) != physical_core(cores[0])) return {cores[0], cores[i], false};
   }
   return {cores[0], cores[1], false};
+}
+
+DeviceLock::DeviceLock(const std::stop_token& stop)
+    : cores_(::open("/sys/devices/system/cpu", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  bool told = false;
+  while (cores_ && ::flock(cores_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    throw_if_stopped(stop);
+    if (!told) log::info("waiting for another program that measures on this machine");
+    told = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 TimingThread::TimingThread(int core, bool real_time) {

@@ -3,7 +3,10 @@
 #include <sched.h>
 
 #include <filesystem>
+#include <stop_token>
 #include <string>
+
+#include "measure/process.h"
 
 namespace kc {
 
@@ -19,6 +22,15 @@ struct CorePair {
   bool shared = false;
 };
 CorePair choose_cores();
+
+// The right to time on this machine: one holder at a time, whoever's process it is. Waits for it; leaves no file.
+class DeviceLock {
+ public:
+  explicit DeviceLock(const std::stop_token& stop);  // Error{interrupted}
+
+ private:
+  Descriptor cores_;
+};
 
 // While it lives, the calling thread stays on a core and, if wanted and allowed (root), runs in real time: on a busy
 // machine the median of the rounds would otherwise be that of preempted ones (a nice value only counts inside a

@@ -29,7 +29,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kLoadTimeout = 5;      // seconds, of loading a library
 constexpr double kAnnounceTimeout = 5;  // seconds, of a runner that only has to wake up
-constexpr int kHighFd = 16;             // above the descriptors that a runner gets
+constexpr std::chrono::microseconds kRestAfterTurn(200);
+constexpr int kHighFd = 16;  // above the descriptors that a runner gets
 
 // Memory that is shared through a descriptor.
 class SharedMemory {
@@ -132,7 +133,7 @@ struct Runner::Impl {
     setup.output_bytes = outputs.bytes().size();
     const Descriptor read_only = inputs.read_only();
     process = spawn({.arguments = {environment.runner.string(), "run"},
-                     .environment = {"LC_ALL=C"},
+                     .environment = {"LC_ALL=C", "OMP_WAIT_POLICY=PASSIVE"},
                      .fds = {{control_memory.fd(), kControlFd}, {read_only.get(), kInputFd}, {outputs.fd(), kOutputFd}},
                      .folder = "/",
                      .same_addresses = true});
@@ -200,8 +201,9 @@ struct Runner::Impl {
   clockid_t cpu_clock = 0;
   std::uint32_t turn = 0;
   Clock::time_point announced;
-  std::int64_t seen_ns = 0;
-  std::int64_t cpu_at_load_ns = 0;
+  std::int64_t cpu_at_rest_ns = 0;  // when the last turn was over
+  std::int64_t seen_ns = 0;         // of turns since then, where one thread's CPU time is bounded by the clock
+  std::int64_t unseen_ns = 0;
 
   std::int64_t cpu_ns() const {
     timespec time = {};
@@ -226,7 +228,7 @@ std::optional<RunnerFailure> Runner::wait_until_loaded() {
   }
   report_missing(self.options.sandbox, self.control->missing);
   if (state() == RunnerState::loaded) {
-    self.cpu_at_load_ns = self.cpu_ns();
+    self.cpu_at_rest_ns = self.cpu_ns();
     return std::nullopt;
   }
   if (state() == RunnerState::failed) {
@@ -254,6 +256,7 @@ std::optional<RunnerFailure> Runner::announce(const TurnSpec& turn) {
     for (const std::size_t offset : turn.output_offsets) *offsets++ = l * turn.output_set_bytes + offset;
   }
   const std::uint32_t number = ++self.turn;
+  if (self.threads > 1) self.unseen_ns += self.cpu_ns() - self.cpu_at_rest_ns;
   self.announced = Clock::now();
   control.turn.value.store(number, std::memory_order_release);
   futex(control.turn.value, FUTEX_WAKE, 1, nullptr);
@@ -273,13 +276,23 @@ std::optional<RunnerFailure> Runner::launch(std::int64_t& nanoseconds) {
                                      self.options.run_timeout_s, "a launch");
   const Clock::time_point end = Clock::now();
   nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
-  self.seen_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(end - self.announced).count() * self.threads;
+  if (self.threads > 1) {
+    std::this_thread::sleep_for(kRestAfterTurn);
+    self.cpu_at_rest_ns = self.cpu_ns();
+  } else {
+    self.seen_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(end - self.announced).count();
+  }
   return failure;
 }
 
 std::span<std::byte> Runner::inputs() { return impl_->inputs.bytes(); }
 std::span<std::byte> Runner::outputs() { return impl_->outputs.bytes(); }
 
-std::int64_t Runner::unseen_cpu_ns() const { return impl_->cpu_ns() - impl_->cpu_at_load_ns - impl_->seen_ns; }
+// The system brings a process's CPU time up to date when its threads go to sleep, so it cannot be read within
+// microseconds of a turn's end: for one thread the clock bounds it instead, several get a moment to come to rest.
+std::int64_t Runner::unseen_cpu_ns() const {
+  if (impl_->threads > 1) return impl_->unseen_ns;
+  return impl_->cpu_ns() - impl_->cpu_at_rest_ns - impl_->seen_ns;
+}
 
 }  // namespace kc

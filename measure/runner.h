@@ -59,8 +59,7 @@ class Runner {
   std::span<std::byte> inputs();
   std::span<std::byte> outputs();
 
-  // CPU time of the runner beyond the time between announcing and finishing its turns, in nanoseconds: work that no
-  // clock saw. To be read when no turn is on.
+  // CPU time of the runner between its turns, in nanoseconds: work that no clock saw. To be read when no turn is on.
   std::int64_t unseen_cpu_ns() const;
 
  private:

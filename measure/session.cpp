@@ -11,7 +11,7 @@ namespace kc {
 namespace {
 
 constexpr std::int64_t kUnseenCpuNs = 20000000;  // what waking up and page faults may add up to
-constexpr double kUnseenCpuShare = 0.25;         // of the time of the candidate's own rounds
+constexpr double kUnseenCpuShare = 0.1;          // of the time of the candidate's own rounds
 
 RunnerSpec runner_spec(const TaskPack& pack, const std::filesystem::path& folder, const CorePair& cores) {
   const ArenaSizes sizes = arena_sizes(pack, pack.outputs);

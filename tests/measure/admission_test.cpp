@@ -1,0 +1,82 @@
+#include <gmock/gmock.h>
+
+#include "tests/measure/task_files.h"
+#include "tests/support/expect_error.h"
+
+namespace kc::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+void expect_refused(const TaskFiles& files, const std::string& reason) {
+  const TaskPack pack = load_task_pack(files.path());
+  EXPECT_ERROR(admit_task(pack, quick_options()), ErrorKind::bad_data, AllOf(HasSubstr("affine"), HasSubstr(reason)));
+}
+
+TEST(Admission, AdmitsASoundTask) {
+  const TaskFiles files;
+  const TaskPack pack = load_task_pack(files.path());
+  EXPECT_NO_THROW(admit_task(pack, quick_options()));
+}
+
+TEST(Admission, NamesATaskWhoseReferenceIsWrong) {
+  expect_refused(TaskFiles(Files{{"reference.cpp", replaced(kReferenceSource, "+ 1.0", "+ 1.5")}}),
+                 "the reference disagree");
+}
+
+TEST(Admission, NamesATaskWhoseReferenceCrashesOrWritesOutside) {
+  expect_refused(TaskFiles(Files{{"reference.cpp", replaced(kReferenceSource, "for", "__builtin_trap(); for")}}),
+                 "SIGILL");
+  expect_refused(TaskFiles(Files{{"reference.cpp", replaced(kReferenceSource, "i < c->N", "i <= c->N")}}),
+                 "outside its outputs");
+}
+
+TEST(Admission, NamesATaskWhoseReferenceDoesNotCompile) {
+  expect_refused(TaskFiles(Files{{"reference.cpp", "#error no reference\n"}}), "the reference does not compile");
+}
+
+TEST(Admission, NamesATaskWhoseReferenceIsNotFinite) {
+  expect_refused(TaskFiles(Files{{"reference.cpp", replaced(kReferenceSource, "2.0 * x[i]", "x[i] / 0.0")}}),
+                 "not finite");
+}
+
+TEST(Admission, RefusesATaskThatZerosWouldPass) {
+  expect_refused(TaskFiles(Files{{"task.yaml", replaced(kTaskYaml, "absolute: 1.0e-6", "absolute: 1000")}}),
+                 "returns zeros");
+}
+
+TEST(Admission, RefusesATaskThatACopyOfItsInputWouldPass) {
+  expect_refused(TaskFiles(Files{{"reference.cpp", replaced(kReferenceSource, "2.0 * x[i] + 1.0", "x[i]")},
+                                 {"honest.cpp", replaced(kHonestSource, "2.0f * x[i] + 1.0f", "x[i]")}}),
+                 "copy of input x");
+}
+
+TEST(Admission, RefusesATaskThatIgnoresAnInput) {
+  expect_refused(TaskFiles(Files{{"task.yaml", replaced(kTaskYaml, "outputs:",
+                                                        "  - {name: idle, dtype: f32, shape: \"N\", "
+                                                        "generator: {kind: uniform}}\noutputs:")}}),
+                 "do not depend on input idle");
+}
+
+TEST(Admission, CheckReportsCandidatesWhoseStatusIsNotThePromisedOne) {
+  const TaskFiles files(Files{{"task.yaml", replaced(kTaskYaml, "  - {source: honest.cpp}\n",
+                                                     "  - {source: honest.cpp}\n"
+                                                     "  - {source: wrong.cpp, expect: incorrect}\n"
+                                                     "  - {source: right.cpp, expect: incorrect}\n"
+                                                     "  - {source: broken.cpp}\n")},
+                              {"wrong.cpp", replaced(kHonestSource, "1.0f", "2.0f")},
+                              {"right.cpp", replaced(kHonestSource, "2.0f * x[i]", "x[i] * 2.0f")},
+                              {"broken.cpp", "#error broken\n"}});
+  const TaskPack pack = load_task_pack(files.path());
+  const std::vector<TaskFinding> findings = check_task(pack, quick_options(), {});
+  ASSERT_EQ(findings.size(), 2);
+  EXPECT_EQ(findings[0].candidate, "right.cpp");
+  EXPECT_EQ(findings[0].got, "ok");
+  EXPECT_EQ(findings[1].candidate, "broken.cpp");
+  EXPECT_EQ(findings[1].got, "compile_error");
+  EXPECT_THAT(findings[1].log, HasSubstr("broken"));
+}
+
+}  // namespace
+}  // namespace kc::test

@@ -1,0 +1,117 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "measure/host_environment.h"
+#include "measure/session.h"
+#include "tests/measure/task_files.h"
+
+namespace kc::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The honest work `times` over; the barrier keeps the compiler from merging the passes.
+std::string repeated_work(int times) {
+  return "void run(const Case* c, const void* const* inputs, void* const* outputs) {\n"
+         "  const float* x = (const float*)inputs[0]; float* y = (float*)outputs[0];\n"
+         "  for (int t = 0; t < " +
+         std::to_string(times) +
+         "; ++t) {\n"
+         "    for (long long i = 0; i < c->N; ++i) y[i] = 2.0f * x[i] + 1.0f;\n"
+         "    asm volatile(\"\" ::: \"memory\");\n  }\n}\n";
+}
+
+class HostTimingTest : public ::testing::Test {
+ protected:
+  HostTimingTest() { pack_.seed.source = repeated_work(20); }
+
+  double log2_speedup(const std::string& source) {
+    const Measurement result = measure_source(pack_, source);
+    EXPECT_EQ(name_of(result.status), "ok") << result.log;
+    return result.status == MeasurementStatus::ok ? log2_speedup_scalar(result) : 99;
+  }
+
+  TaskFiles files_;
+  TaskPack pack_ = load_task_pack(files_.path());
+};
+
+TEST_F(HostTimingTest, TheSeedAgainstItselfIsNeitherFasterNorSlower) {
+  EXPECT_NEAR(log2_speedup(repeated_work(20)), 0, 0.25);
+}
+
+TEST_F(HostTimingTest, RatiosFollowTheAmountOfWork) {
+  EXPECT_NEAR(log2_speedup(repeated_work(80)), -2, 0.5);
+  EXPECT_NEAR(log2_speedup(repeated_work(5)), 2, 0.6);
+}
+
+TEST_F(HostTimingTest, TimesAreNanosecondsOfOneLaunch) {
+  const std::string sleeper =
+      "#include <time.h>\nvoid run(const Case* c, const void* const* inputs, void* const* outputs) {\n"
+      "  const float* x = (const float*)inputs[0]; float* y = (float*)outputs[0];\n"
+      "  for (long long i = 0; i < c->N; ++i) y[i] = 2.0f * x[i] + 1.0f;\n"
+      "  timespec t = {0, 3000000}; nanosleep(&t, 0);\n}\n";
+  const Measurement result = measure_source(pack_, sleeper);
+  ASSERT_EQ(name_of(result.status), "ok") << result.log;
+  for (const float nanoseconds : result.cases[0].candidate_ns) EXPECT_GE(nanoseconds, 3.0e6F);
+}
+
+// Recognises inputs by their first values and copies the result that it computed for them before.
+constexpr const char* kRememberingSource = R"(
+static float keys[4096][2];
+static float results[4096][4096];
+static int known = 0;
+void run(const Case* c, const void* const* inputs, void* const* outputs) {
+  const float* x = (const float*)inputs[0];
+  float* y = (float*)outputs[0];
+  for (int k = 0; k < known; ++k) {
+    if (keys[k][0] == x[0] && keys[k][1] == x[1]) {
+      __builtin_memcpy(y, results[k], c->N * sizeof(float));
+      return;
+    }
+  }
+  for (int t = 0; t < 200; ++t) {
+    for (long long i = 0; i < c->N; ++i) y[i] = 2.0f * x[i] + 1.0f;
+    asm volatile("" ::: "memory");
+  }
+  keys[known][0] = x[0];
+  keys[known][1] = x[1];
+  __builtin_memcpy(results[known++], y, c->N * sizeof(float));
+}
+)";
+
+TEST_F(HostTimingTest, KeepingResultsGainsNothingBecauseEveryTimedInputIsNew) {
+  const double speedup = log2_speedup(kRememberingSource);
+  EXPECT_NEAR(speedup, std::log2(20.0 / 200.0), 0.6);
+}
+
+TEST_F(HostTimingTest, KeepingResultsIsIncorrectWhereInputsMustBeUsedAgain) {
+  const TemporaryFolder folder;
+  const HostOptions options = quick_options();
+  const CompileEnvironment environment = make_compile_environment(options, folder);
+  const HostTask task = prepare_task(environment, pack_, folder.path(), {});
+  const CompileJob job{
+      candidate_unit(pack_, candidate_of(kRememberingSource)), "run", {"-O2"}, folder.path() / "cheat"};
+  ASSERT_TRUE(compile_all(environment, {job}, {}).at(0).ok);
+  const CorePair cores = choose_cores();
+  const DeviceLock lock({});
+  const TimingThread thread(cores.harness, true);
+  Session session(environment, task, cores, RngStream(5));
+  session.budget() = {0, std::chrono::nanoseconds(0)};
+  const Measurement result = session.measure(job.folder);
+  EXPECT_EQ(name_of(result.status), "incorrect") << result.log;
+  EXPECT_THAT(result.log, HasSubstr("keeps results between runs"));
+}
+
+TEST_F(HostTimingTest, InputsDifferBetweenRunsOfTheHarness) {
+  // Right for one input only: the first value of the stream of seed 12345 in an earlier session would be of no use.
+  const std::string guess =
+      "void run(const Case* c, const void* const* inputs, void* const* outputs) {\n"
+      "  const float* x = (const float*)inputs[0]; float* y = (float*)outputs[0]; static float first = 0; \n"
+      "  if (first == 0) first = x[0];\n"
+      "  for (long long i = 0; i < c->N; ++i) y[i] = 2.0f * x[i] + (x[0] == first ? 1.0f : 0.0f);\n}\n";
+  EXPECT_EQ(name_of(measure_source(pack_, guess).status), "incorrect");
+}
+
+}  // namespace
+}  // namespace kc::test

@@ -1,0 +1,96 @@
+#include "measure/task_pack.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/measure/task_files.h"
+#include "tests/support/expect_error.h"
+
+namespace kc::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+void expect_fault(const std::string& from, const std::string& to, const std::string& place,
+                  const std::string& message) {
+  const TaskFiles files(Files{{"task.yaml", replaced(kTaskYaml, from, to)}});
+  EXPECT_ERROR(load_task_pack(files.path()), ErrorKind::bad_data,
+               AllOf(HasSubstr("task.yaml:" + place), HasSubstr(message)));
+}
+
+TEST(TaskPack, ReadsEveryPartOfAWellFormedPack) {
+  const TaskFiles files;
+  const TaskPack pack = load_task_pack(files.path());
+  EXPECT_EQ(pack.name, "affine");
+  ASSERT_EQ(pack.cases.size(), 2);
+  EXPECT_EQ(pack.cases[1].sizes.at("N"), 4001);
+  EXPECT_EQ(pack.inputs.at(0).generator, "normal");
+  EXPECT_EQ(elements_of(pack.outputs.at(0), pack.cases[0]), 4096);
+  EXPECT_EQ(work_of(pack, pack.cases[1]), 4001);
+  EXPECT_EQ(pack.compiler_flags, std::vector<std::string>{"-O2"});
+  EXPECT_EQ(pack.seed.source, kHonestSource);
+}
+
+TEST(TaskPack, RefusesAnUnknownKeyWithItsLine) { expect_fault("title:", "titel:", "2", "unknown key"); }
+
+TEST(TaskPack, RefusesAnUnknownKeyInsideAnInput) {
+  expect_fault("dtype: f32, shape: \"N\", generator", "dtyp: f32, shape: \"N\", generator", "8", "dtyp");
+}
+
+TEST(TaskPack, NamesAMissingSourceAndItsLine) {
+  expect_fault("reference: reference.cpp", "reference: absent.cpp", "12", "absent.cpp is missing");
+}
+
+TEST(TaskPack, RefusesAnIllFormedShapeWithItsLine) {
+  expect_fault("shape: \"N\", gen", "shape: \"N *\", gen", "8", "N *");
+}
+
+TEST(TaskPack, RefusesAShapeOfAnUnknownSize) {
+  expect_fault("shape: \"N\"}", "shape: \"M\"}", "10", "bad expression 'M'");
+}
+
+TEST(TaskPack, RefusesAShapeThatIsNotAWholeNumber) {
+  expect_fault("shape: \"N\"}", "shape: \"N / 3\"}", "10", "expected an integer");
+}
+
+TEST(TaskPack, RefusesAnUnknownGeneratorAndOption) {
+  expect_fault("kind: normal", "kind: gaussian", "8", "unknown generator 'gaussian'");
+  expect_fault("kind: normal", "kind: normal, variance: 2", "8", "no option 'variance'");
+  expect_fault("kind: normal", "kind: integers, low: 0", "8", "needs the option 'high'");
+}
+
+TEST(TaskPack, RefusesACaseThatLacksASize) { expect_fault("sizes: {N: 4001}", "sizes: {}", "6", "lacks the size N"); }
+
+TEST(TaskPack, RefusesANameThatIsNotTheFolders) {
+  expect_fault("name: affine", "name: other", "1", "not the folder's name");
+}
+
+TEST(TaskPack, RefusesAToleranceWithoutAReason) {
+  expect_fault(", reason: two roundings", "", "11", "'reason' is missing");
+}
+
+TEST(TaskPack, RefusesAnUnknownExpectedStatus) {
+  expect_fault("{source: honest.cpp}\ncompiler", "{source: honest.cpp, expect: wrong}\ncompiler", "15",
+               "unknown status 'wrong'");
+}
+
+TEST(TaskPack, SaysWhenTheFileIsNotYaml) {
+  const TaskFiles files(Files{{"task.yaml", "name: [affine\n"}});
+  EXPECT_ERROR(load_task_pack(files.path()), ErrorKind::bad_data, HasSubstr("not YAML"));
+}
+
+TEST(TaskPack, LoadsEveryFolderWithATaskInOrderOfNames) {
+  const TempFolder root;
+  for (const std::string name : {"b", "a"}) {
+    root.write(name + "/task.yaml", replaced(kTaskYaml, "name: affine", "name: " + name));
+    root.write(name + "/reference.cpp", kReferenceSource);
+    root.write(name + "/honest.cpp", kHonestSource);
+  }
+  const std::vector<TaskPack> packs = load_task_packs(root.path());
+  ASSERT_EQ(packs.size(), 2);
+  EXPECT_EQ(packs[0].name, "a");
+  EXPECT_ERROR(load_task_packs(root / "absent"), ErrorKind::bad_data, HasSubstr("no folder with a task.yaml"));
+}
+
+}  // namespace
+}  // namespace kc::test
