@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 
 #include <fmt/format.h>
 #include <hdf5.h>
@@ -11,8 +12,14 @@ namespace kc {
 namespace {
 
 constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
-// The core driver refuses the name of a file that exists; nothing can exist below this one.
-constexpr const char* kImageName = "/dev/null/store";
+
+// The core driver refuses the name of a file that exists, where nothing can exist below this one, and takes two open
+// files of one name for the same.
+std::string image_name() {
+  static std::atomic<unsigned> count{0};
+  return fmt::format("/dev/null/store{}", count++);
+}
+
 constexpr std::size_t kMemoryStep = 1 << 20;
 constexpr std::size_t kMaxColumn = std::size_t{1} << 32;  // elements: more only stands in a damaged header
 
@@ -41,7 +48,7 @@ Hdf5Reader::Hdf5Reader(std::string bytes, std::filesystem::path name)
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fapl_core(access.get(), kMemoryStep, false);
   H5Pset_file_image(access.get(), bytes_.data(), bytes_.size());
-  file_ = H5Fopen(kImageName, H5F_ACC_RDONLY, access.get());
+  file_ = H5Fopen(image_name().c_str(), H5F_ACC_RDONLY, access.get());
   if (file_ < 0) fail("it is truncated or damaged; take it from a backup or make it again");
 }
 

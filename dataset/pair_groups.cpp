@@ -32,7 +32,8 @@ std::vector<std::size_t> latest_rows(const Store& store, const std::vector<Part>
     if (parts[i] != part) continue;
     const Measurement& m = store.measurements[i];
     std::string parameters = m.kernel.template_id;
-    for (const auto& [name, value] : m.kernel.parameters) parameters += '\n' + name + ' ' + value;
+    for (const auto& [name, value] : m.kernel.parameters)
+      parameters.append("\n").append(name).append(" ").append(value);
     const std::size_t source = sources.try_emplace(m.kernel.source, sources.size()).first->second;
     latest[{source, m.task, m.provenance.device, std::move(parameters)}] = i;
   }

@@ -25,14 +25,14 @@ struct SplitOptions {  // section `data`, keys under `data.split`
   std::uint64_t seed = 1;
   double validation_fraction = 0.1;
   double test_fraction = 0.1;
-  std::vector<std::string> held_out_tasks;
-  std::vector<std::string> held_out_devices;
+  std::vector<std::string> held_out_tasks = {};
+  std::vector<std::string> held_out_devices = {};
   // true: part `device` holds only rows whose text stands neither in train nor in validation. false: every row of the
   // held-out devices, so that texts are known from other devices; the one leak that a caller may want (a tuning space
   // moved to a new device). find_leaks reports it.
   bool device_new_kernels = true;
-  std::vector<std::string> tasks;    // only these (empty: all)
-  std::vector<std::string> devices;  // only these (empty: all)
+  std::vector<std::string> tasks = {};    // only these (empty: all)
+  std::vector<std::string> devices = {};  // only these (empty: all)
 };
 SplitOptions read_split_options(Config& config);
 
