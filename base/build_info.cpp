@@ -1,5 +1,5 @@
+#include "base/build_commit.h"
 #include "base/command_line.h"
-#include "build_commit.h"
 
 namespace kc {
 
