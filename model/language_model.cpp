@@ -1,0 +1,78 @@
+#include "model/language_model.h"
+
+#include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "model/model_files_torch.h"
+#include "model/sampler_torch.h"
+#include "model/transformer_torch.h"
+
+namespace kc {
+
+struct LanguageModel::Impl {
+  GptOssConfig config;
+  GptOssWeights weights;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  Manifest manifest;
+  std::unique_ptr<Sampler> sampler;
+};
+
+LanguageModel::LanguageModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  impl_->sampler = make_gpt_oss_sampler(impl_->config, impl_->weights);
+}
+
+LanguageModel::LanguageModel(GptOssConfig config, std::shared_ptr<const Tokenizer> tokenizer, RngStream rng)
+    : impl_(std::make_unique<Impl>()) {
+  config.vocab_size = tokenizer->vocabulary_size();
+  impl_->weights = init_weights(config, rng);
+  impl_->config = std::move(config);
+  impl_->tokenizer = std::move(tokenizer);
+  impl_->sampler = make_gpt_oss_sampler(impl_->config, impl_->weights);
+}
+
+LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
+LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
+LanguageModel::~LanguageModel() = default;
+
+LanguageModel LanguageModel::load(const std::filesystem::path& folder) {
+  auto impl = std::make_unique<Impl>();
+  impl->config = load_gpt_oss_config(folder / "config.json");
+  impl->tokenizer = load_tokenizer(folder);
+  impl->manifest = load_manifest(folder);
+  if (impl->config.vocab_size != impl->tokenizer->vocabulary_size())
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: tokenizer.model has {} pieces, but config.json says vocab_size {}: the vocabulary "
+                            "belongs to another model",
+                            folder.string(), impl->tokenizer->vocabulary_size(), impl->config.vocab_size));
+  if (!impl->manifest.tokenizer_hash.empty() && impl->manifest.tokenizer_hash != impl->tokenizer->hash())
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: tokenizer.model has SHA-256 {}, but manifest.json says {}: the vocabulary belongs to "
+                            "another model",
+                            folder.string(), impl->tokenizer->hash(), impl->manifest.tokenizer_hash));
+  impl->weights = load_weights(folder, impl->config, impl->manifest.weights_hash);
+  return LanguageModel(std::move(impl));
+}
+
+void LanguageModel::save(const std::filesystem::path& folder, Manifest manifest) const {
+  save_gpt_oss_config(impl_->config, folder / "config.json");
+  write_json_file(folder / "generation_config.json", nlohmann::json{{"do_sample", true}, {"temperature", 1.0}});
+  impl_->tokenizer->save(folder);
+  manifest.tokenizer_hash = impl_->tokenizer->hash();
+  manifest.weights_hash = save_weights(folder, impl_->weights);
+  save_manifest(folder, manifest);
+}
+
+const GptOssConfig& LanguageModel::config() const { return impl_->config; }
+const Tokenizer& LanguageModel::tokenizer() const { return *impl_->tokenizer; }
+std::shared_ptr<const Tokenizer> LanguageModel::shared_tokenizer() const { return impl_->tokenizer; }
+GptOssWeights& LanguageModel::weights() { return impl_->weights; }
+const GptOssWeights& LanguageModel::weights() const { return impl_->weights; }
+Sampler& LanguageModel::sampler() { return *impl_->sampler; }
+const Manifest& LanguageModel::manifest() const { return impl_->manifest; }
+
+}  // namespace kc

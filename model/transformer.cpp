@@ -1,0 +1,125 @@
+#include "model/transformer_torch.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include "base/error.h"
+#include "model/layers_torch.h"
+
+namespace kc {
+namespace {
+
+at::Tensor on_cpu(const std::vector<std::int64_t>& values) { return at::tensor(values, at::kLong); }
+
+at::Tensor joined(const GptOssWeights& weights, std::int64_t layer, const char* kind) {
+  std::vector<at::Tensor> parts;
+  for (const char* name : {"q", "k", "v"})
+    parts.push_back(weights.tensors.at(layer_name(layer, std::string("self_attn.") + name + "_proj." + kind)));
+  return at::cat(parts, 0);
+}
+
+}  // namespace
+
+PackedTokens pack_tokens(const TokenBatch& batch) {
+  PackedTokens p;
+  p.batch = batch.ids_BT.size(0);
+  p.longest = batch.ids_BT.size(1);
+  if (batch.lengths_B.dim() != 1 || batch.lengths_B.size(0) != p.batch || !batch.lengths_B.is_cpu())
+    throw Error(ErrorKind::internal, "TokenBatch: lengths_B must be [B] on the CPU");
+  const at::Tensor lengths = batch.lengths_B.to(at::kLong).contiguous();
+  const std::int64_t* length = lengths.const_data_ptr<std::int64_t>();
+  std::vector<std::int64_t> positions;
+  std::vector<std::int64_t> rows;
+  p.offsets.push_back(0);
+  for (std::int64_t b = 0; b < p.batch; ++b) {
+    if (length[b] < 0 || length[b] > p.longest)
+      throw Error(ErrorKind::internal, "TokenBatch: a length lies outside [0, T]");
+    for (std::int64_t t = 0; t < length[b]; ++t) {
+      positions.push_back(t);
+      rows.push_back(b * p.longest + t);
+    }
+    p.offsets.push_back(static_cast<std::int64_t>(rows.size()));
+  }
+  p.positions_N = on_cpu(positions).to(batch.ids_BT.device());
+  p.padded_rows_N = on_cpu(rows).to(batch.ids_BT.device());
+  p.ids_N = batch.ids_BT.reshape({-1}).index_select(0, p.padded_rows_N);
+  return p;
+}
+
+AttentionShape attention_shape(const GptOssConfig& c, std::int64_t layer) {
+  return {c.num_attention_heads, c.num_key_value_heads, c.head_dim, c.slides(layer) ? c.sliding_window : 0};
+}
+
+ExpertShape expert_shape(const GptOssConfig& c) {
+  return {c.num_local_experts, c.num_experts_per_tok, c.intermediate_size, c.swiglu_alpha, c.swiglu_limit};
+}
+
+LayerWeights layer_weights(const GptOssConfig& config, const GptOssWeights& weights, std::int64_t layer) {
+  const auto get = [&](const char* name) { return weights.tensors.at(layer_name(layer, name)); };
+  LayerWeights w;
+  w.input_norm = get("input_layernorm.weight");
+  w.post_norm = get("post_attention_layernorm.weight");
+  w.qkv = joined(weights, layer, "weight");
+  w.output = get("self_attn.o_proj.weight");
+  if (config.attention_bias) {
+    w.qkv_bias = joined(weights, layer, "bias");
+    w.output_bias = get("self_attn.o_proj.bias");
+  }
+  w.sinks = get("self_attn.sinks");
+  w.router = get("mlp.router.weight");
+  w.router_bias = get("mlp.router.bias");
+  w.gate_up = get("mlp.experts.gate_up_proj");
+  w.gate_up_bias = get("mlp.experts.gate_up_proj_bias");
+  w.down = get("mlp.experts.down_proj");
+  w.down_bias = get("mlp.experts.down_proj_bias");
+  return w;
+}
+
+ModelWeights model_weights(const GptOssConfig& config, const GptOssWeights& weights) {
+  ModelWeights w;
+  w.embedding = weights.tensors.at("model.embed_tokens.weight");
+  w.head = config.tie_word_embeddings ? w.embedding : weights.tensors.at("lm_head.weight");
+  w.final_norm = weights.tensors.at("model.norm.weight");
+  for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) w.layers.push_back(layer_weights(config, weights, i));
+  return w;
+}
+
+at::Tensor run_layers(const GptOssConfig& config, const ModelWeights& weights, const at::Tensor& ids_N,
+                      const Attend& attend) {
+  const ExpertShape shape = expert_shape(config);
+  at::Tensor x = at::embedding(weights.embedding, ids_N);
+  for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) {
+    const LayerWeights& w = weights.layers[static_cast<std::size_t>(i)];
+    const at::Tensor qkv = at::linear(rms_norm(x, w.input_norm, config.rms_norm_eps), w.qkv, w.qkv_bias);
+    x = x.add(at::linear(attend(i, qkv, w.sinks), w.output, w.output_bias));
+    x = x.add(mixture_of_experts(rms_norm(x, w.post_norm, config.rms_norm_eps), w, shape));
+  }
+  return rms_norm(x, weights.final_norm, config.rms_norm_eps);
+}
+
+at::Tensor forward_hidden(const GptOssConfig& config, const GptOssWeights& weights, const TokenBatch& batch) {
+  const PackedTokens tokens = pack_tokens(batch);
+  const ModelWeights w = model_weights(config, weights);
+  const RopeTables rope = rope_tables(config, tokens.longest, batch.ids_BT.device());
+  const at::Tensor hidden =
+      run_layers(config, w, tokens.ids_N, [&](std::int64_t layer, const at::Tensor& qkv, const at::Tensor& sinks) {
+        return attention(qkv, sinks, rope, tokens, attention_shape(config, layer));
+      });
+  const std::vector<std::int64_t> padded_shape = {tokens.batch, tokens.longest, config.hidden_size};
+  if (tokens.count() == tokens.batch * tokens.longest) return hidden.view(padded_shape);
+  return at::zeros({tokens.batch * tokens.longest, config.hidden_size}, hidden.options())
+      .index_copy(0, tokens.padded_rows_N, hidden)
+      .view(padded_shape);
+}
+
+at::Tensor unembed(const GptOssConfig& config, const GptOssWeights& weights, const at::Tensor& hidden_NH) {
+  const at::Tensor& head =
+      weights.tensors.at(config.tie_word_embeddings ? "model.embed_tokens.weight" : "lm_head.weight");
+  const at::Tensor logits = at::linear(hidden_NH, head);
+  return logits.scalar_type() == at::kDouble ? logits : logits.to(at::kFloat);
+}
+
+}  // namespace kc

@@ -1,6 +1,7 @@
 #pragma once
 // The GPT-OSS forward pass as functions over a struct of tensors. Legend: B sequences, T positions, N = tokens kept,
 // H hidden, V vocabulary. One code for CPU and CUDA, fp32 and bf16; reductions, softmax, norms and RoPE tables in fp32.
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -18,6 +19,10 @@ struct GptOssWeights {
   std::map<std::string, at::Tensor> tensors;  // ordered by name: iteration order is the optimiser's order
   void require_grad(bool on);
 };
+
+using WeightShapes = std::map<std::string, std::vector<std::int64_t>>;
+WeightShapes weight_shapes(const GptOssConfig& config);  // every tensor's name and shape; no lm_head when tied
+std::string layer_name(std::int64_t layer, const std::string& rest);  // "model.layers.N." + rest
 
 // Deviation 1/sqrt(hidden), output projections (o_proj, down_proj) divided by sqrt(2 layers); norms 1; biases and sinks
 // 0.

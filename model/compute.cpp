@@ -1,0 +1,24 @@
+#include <sched.h>
+
+#include <algorithm>
+
+#include <ATen/Parallel.h>
+#include <torch/version.h>
+
+#include "model/language_model.h"
+
+namespace kc {
+namespace {
+
+int usable_cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+}  // namespace
+
+void set_compute_threads(int threads) { at::set_num_threads(threads > 0 ? threads : usable_cores()); }
+
+std::string libtorch_version() { return TORCH_VERSION; }
+
+}  // namespace kc

@@ -1,0 +1,252 @@
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "model/gpt_oss_config.h"
+
+namespace kc {
+namespace {
+
+using nlohmann::json;
+
+// Keys that are known not to change the forward pass, or that are checked on their own below.
+constexpr std::array kHarmlessKeys = {
+    "_name_or_path",
+    "architectures",
+    "attention_dropout",
+    "bos_token_id",
+    "chunk_size_feed_forward",
+    "dtype",
+    "eos_token_id",
+    "experts_per_token",
+    "id2label",
+    "initial_context_length",
+    "initializer_range",
+    "is_encoder_decoder",
+    "label2id",
+    "model_type",
+    "output_attentions",
+    "output_hidden_states",
+    "output_router_logits",
+    "pad_token_id",
+    "problem_type",
+    "return_dict",
+    "router_aux_loss_coef",
+    "torch_dtype",
+    "transformers_version",
+    "use_cache",
+    "layer_types",
+    "hidden_act",
+    "rope_parameters",
+    "rope_scaling",
+    "rope_theta",
+    "quantization_config",
+    "num_experts",
+};
+
+[[noreturn]] void fail(const std::filesystem::path& file, const std::string& key, const std::string& problem) {
+  throw Error(ErrorKind::bad_data, fmt::format("{}: key \"{}\": {}", file.string(), key, problem));
+}
+
+// Reads keys of one object and remembers which were read, so that the rest can be refused.
+class Reader {
+ public:
+  Reader(const json& object, const std::filesystem::path& file, std::string prefix)
+      : object_(object), file_(file), prefix_(std::move(prefix)) {
+    if (!object_.is_object()) fail(file_, prefix_, "expected an object");
+  }
+
+  template <class T>
+  void get(const char* key, T& value) {
+    read_.push_back(key);
+    const auto it = object_.find(key);
+    if (it == object_.end() || it->is_null()) return;
+    const bool fits = std::is_same_v<T, bool> ? it->is_boolean()
+                      : std::is_integral_v<T> ? it->is_number_integer()
+                                              : it->is_number();
+    if (!fits) fail(file_, prefix_ + key, fmt::format("{} has the wrong type", it->dump()));
+    value = it->get<T>();
+  }
+  void get_size(const char* key, std::int64_t& value) {
+    if (!object_.contains(key)) fail(file_, prefix_ + key, "missing; it is required");
+    get(key, value);
+    if (value < 1 || value > (std::int64_t{1} << 24)) fail(file_, prefix_ + key, "out of range (1 to 2^24)");
+  }
+  const json* find(const char* key) {
+    read_.push_back(key);
+    const auto it = object_.find(key);
+    return it == object_.end() || it->is_null() ? nullptr : &*it;
+  }
+  void refuse_others() const {
+    for (const auto& [key, value] : object_.items()) {
+      const auto known = [&key = key](const auto& list) {
+        return std::find(list.begin(), list.end(), key) != list.end();
+      };
+      if (!value.is_null() && !known(read_) && !known(kHarmlessKeys))
+        fail(file_, prefix_ + key, "not supported: it may change the arithmetic. Remove it if it does not");
+    }
+  }
+
+ private:
+  const json& object_;
+  const std::filesystem::path& file_;
+  std::string prefix_;
+  std::vector<std::string> read_;
+};
+
+void read_rope(const json& root, const std::filesystem::path& file, GptOssConfig& c) {
+  const char* section = root.contains("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  if (const auto theta = root.find("rope_theta"); theta != root.end() && theta->is_number()) c.rope_theta = *theta;
+  if (!root.contains(section) || root.at(section).is_null()) return;
+  Reader rope(root.at(section), file, std::string(section) + ".");
+  const json* type = rope.find("rope_type");
+  if (type == nullptr) type = rope.find("type");
+  rope.get("rope_theta", c.rope_theta);
+  const std::string name = type == nullptr ? "default" : type->is_string() ? type->get<std::string>() : type->dump();
+  if (name == "default") {
+    c.rope_factor = 1;
+  } else if (name == "yarn") {
+    c.rope_truncate = true;
+    rope.get("factor", c.rope_factor);
+    rope.get("beta_fast", c.rope_beta_fast);
+    rope.get("beta_slow", c.rope_beta_slow);
+    rope.get("truncate", c.rope_truncate);
+    rope.get("original_max_position_embeddings", c.original_max_position_embeddings);
+    if (!(c.rope_factor >= 1)) fail(file, std::string(section) + ".factor", "must be at least 1");
+  } else {
+    fail(file, std::string(section) + ".rope_type", name + " is not supported (\"yarn\" and \"default\" are)");
+  }
+  if (!(c.rope_theta > 1)) fail(file, "rope_theta", "must be above 1");
+  if (c.original_max_position_embeddings < 1 || !(c.rope_beta_fast > 0) || !(c.rope_beta_slow > 0))
+    fail(file, section, "original_max_position_embeddings, beta_fast and beta_slow must be positive");
+  rope.refuse_others();
+}
+
+void read_layer_types(const json& types, const std::filesystem::path& file, GptOssConfig& c) {
+  if (!types.is_array() || static_cast<std::int64_t>(types.size()) != c.num_hidden_layers)
+    fail(file, "layer_types", fmt::format("expected a list of {} names", c.num_hidden_layers));
+  c.sliding_layers.clear();
+  for (const json& type : types) {
+    if (type != "sliding_attention" && type != "full_attention")
+      fail(file, "layer_types", type.dump() + " is not supported (sliding_attention and full_attention are)");
+    c.sliding_layers.push_back(type == "sliding_attention");
+  }
+}
+
+void check_names(const json& root, const std::filesystem::path& file) {
+  const auto must_be = [&](const char* key, const json& wanted) {
+    if (root.contains(key) && !root.at(key).is_null() && root.at(key) != wanted)
+      fail(file, key, fmt::format("{} is not supported (only {})", root.at(key).dump(), wanted.dump()));
+  };
+  if (!root.is_object() || !root.contains("model_type"))
+    throw Error(ErrorKind::bad_data, file.string() + ": not a model configuration (key \"model_type\" is missing)");
+  must_be("model_type", "gpt_oss");
+  must_be("architectures", json::array({"GptOssForCausalLM"}));
+  must_be("hidden_act", "silu");
+  must_be("attention_dropout", 0.0);
+  must_be("output_router_logits", false);
+  if (root.contains("quantization_config") && !root.at("quantization_config").is_null())
+    fail(file, "quantization_config", "quantised weights are not supported; save the model dequantised");
+}
+
+void check_sizes(const std::filesystem::path& file, const GptOssConfig& c) {
+  if (c.num_attention_heads % c.num_key_value_heads != 0)
+    fail(file, "num_key_value_heads", "must divide num_attention_heads");
+  if (c.head_dim % 2 != 0) fail(file, "head_dim", "must be even");
+  if (c.num_experts_per_tok > c.num_local_experts) fail(file, "num_experts_per_tok", "exceeds num_local_experts");
+  if (c.sliding_window < 1) fail(file, "sliding_window", "must be at least 1");
+  if (!(c.rms_norm_eps >= 0) || !(c.swiglu_limit > 0) || !std::isfinite(c.swiglu_alpha))
+    fail(file, "rms_norm_eps", "rms_norm_eps, swiglu_limit or swiglu_alpha is out of range");
+}
+
+std::string read_dtype(const json& root, const std::filesystem::path& file) {
+  const char* key = root.contains("dtype") ? "dtype" : "torch_dtype";
+  if (!root.contains(key) || root.at(key).is_null()) return "float32";
+  const json& value = root.at(key);
+  if (value != "float32" && value != "bfloat16")
+    fail(file, key, value.dump() + " is not supported (float32 and bfloat16 are)");
+  return value;
+}
+
+json rope_parameters(const GptOssConfig& c) {
+  if (c.rope_factor <= 1) return {{"rope_type", "default"}, {"rope_theta", c.rope_theta}};
+  return {{"rope_type", "yarn"},
+          {"rope_theta", c.rope_theta},
+          {"factor", c.rope_factor},
+          {"beta_fast", c.rope_beta_fast},
+          {"beta_slow", c.rope_beta_slow},
+          {"truncate", c.rope_truncate},
+          {"original_max_position_embeddings", c.original_max_position_embeddings}};
+}
+
+}  // namespace
+
+GptOssConfig load_gpt_oss_config(const std::filesystem::path& config_json) {
+  const json root = read_json_file(config_json);
+  check_names(root, config_json);
+  GptOssConfig c;
+  Reader r(root, config_json, "");
+  r.get_size("vocab_size", c.vocab_size);
+  r.get_size("hidden_size", c.hidden_size);
+  r.get_size("intermediate_size", c.intermediate_size);
+  r.get_size("num_hidden_layers", c.num_hidden_layers);
+  r.get_size("num_attention_heads", c.num_attention_heads);
+  r.get_size("num_key_value_heads", c.num_key_value_heads);
+  r.get_size("head_dim", c.head_dim);
+  r.get_size("num_local_experts", c.num_local_experts);
+  r.get_size("num_experts_per_tok", c.num_experts_per_tok);
+  r.get("sliding_window", c.sliding_window);
+  r.get("max_position_embeddings", c.max_position_embeddings);
+  r.get("rms_norm_eps", c.rms_norm_eps);
+  r.get("swiglu_alpha", c.swiglu_alpha);
+  r.get("swiglu_limit", c.swiglu_limit);
+  r.get("attention_bias", c.attention_bias);
+  r.get("tie_word_embeddings", c.tie_word_embeddings);
+  r.refuse_others();
+  c.dtype = read_dtype(root, config_json);
+  read_rope(root, config_json, c);
+  if (const json* types = r.find("layer_types")) read_layer_types(*types, config_json, c);
+  check_sizes(config_json, c);
+  return c;
+}
+
+void save_gpt_oss_config(const GptOssConfig& c, const std::filesystem::path& config_json) {
+  json layer_types = json::array();
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i)
+    layer_types.push_back(c.slides(i) ? "sliding_attention" : "full_attention");
+  const json root = {{"architectures", {"GptOssForCausalLM"}},
+                     {"model_type", "gpt_oss"},
+                     {"attention_bias", c.attention_bias},
+                     {"attention_dropout", 0.0},
+                     {"dtype", c.dtype},
+                     {"experts_per_token", c.num_experts_per_tok},
+                     {"head_dim", c.head_dim},
+                     {"hidden_act", "silu"},
+                     {"hidden_size", c.hidden_size},
+                     {"initial_context_length", c.original_max_position_embeddings},
+                     {"intermediate_size", c.intermediate_size},
+                     {"layer_types", layer_types},
+                     {"max_position_embeddings", c.max_position_embeddings},
+                     {"num_attention_heads", c.num_attention_heads},
+                     {"num_experts_per_tok", c.num_experts_per_tok},
+                     {"num_hidden_layers", c.num_hidden_layers},
+                     {"num_key_value_heads", c.num_key_value_heads},
+                     {"num_local_experts", c.num_local_experts},
+                     {"output_router_logits", false},
+                     {"rms_norm_eps", c.rms_norm_eps},
+                     {"rope_parameters", rope_parameters(c)},
+                     {"sliding_window", c.sliding_window},
+                     {"swiglu_alpha", c.swiglu_alpha},
+                     {"swiglu_limit", c.swiglu_limit},
+                     {"tie_word_embeddings", c.tie_word_embeddings},
+                     {"use_cache", true},
+                     {"vocab_size", c.vocab_size}};
+  write_json_file(config_json, root);
+}
+
+}  // namespace kc

@@ -1,0 +1,21 @@
+#pragma once
+// The files of a model folder one by one.
+#include <filesystem>
+#include <string>
+
+#include "model/language_model.h"
+#include "model/transformer_torch.h"
+
+namespace kc {
+
+// model.safetensors, or the shards that model.safetensors.index.json names. Error{bad_data} names file and tensor:
+// missing, unexpected, of another shape or dtype than the configuration's; `expected_hash`, when not empty, is that of
+// model.safetensors.
+GptOssWeights load_weights(const std::filesystem::path& folder, const GptOssConfig& config,
+                           const std::string& expected_hash);
+std::string save_weights(const std::filesystem::path& folder, const GptOssWeights& weights);  // returns the file's hash
+
+Manifest load_manifest(const std::filesystem::path& folder);  // of a folder without one: empty
+void save_manifest(const std::filesystem::path& folder, const Manifest& manifest);
+
+}  // namespace kc
