@@ -115,13 +115,15 @@ PairTiming time_pair(const TimingPlan& plan, InputPool& pool, TimedSide candidat
   std::size_t unseen_rounds = 0;
   for (std::size_t r = 0; r < rounds && !result.candidate_failure && !result.seed_failure; ++r) {
     const std::vector<std::size_t> sets = pairing.sets_of(r, launches);
+    // Not the same sets as the candidate's: the side that comes second would find branches that were learned on them.
+    const std::vector<std::size_t> seed_sets = pairing.sets_of((r + rounds / 2) % rounds, launches);
     if ((r + 1) * launches <= pool.size() - plan.check_sets) unseen_rounds = r + 1;
     const bool seed_first = r % 2 == 1;  // A B, B A, A B ...
-    if (seed_first) result.seed_failure = pairing.turn(seed, sets, timing.reference_ns);
+    if (seed_first) result.seed_failure = pairing.turn(seed, seed_sets, timing.reference_ns);
     result.candidate_failure = pairing.turn(candidate, sets, timing.candidate_ns);
     if (result.candidate_failure || result.seed_failure) break;
     result.turns_ns += static_cast<double>(timing.candidate_ns.back()) * static_cast<double>(launches);
-    if (!seed_first) result.seed_failure = pairing.turn(seed, sets, timing.reference_ns);
+    if (!seed_first) result.seed_failure = pairing.turn(seed, seed_sets, timing.reference_ns);
     if (result.seed_failure || std::find(looks.begin(), looks.end(), r + 1) == looks.end()) continue;
     const double level = 0.05 / static_cast<double>(looks.size());
     if (sign_test_interval(log2_ratios(timing, 0, r + 1), level).halfwidth() < plan.target_log2_halfwidth) break;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,10 +18,6 @@
 
 #include "base/error.h"
 #include "base/log.h"
-
-#ifdef KC_HAVE_SECCOMP
-#include <seccomp.h>
-#endif
 
 namespace kc {
 namespace {
@@ -75,13 +72,11 @@ void copy_text(char (&target)[N], const std::string& text) {
 }
 
 std::string call_name(int number) {
-#ifdef KC_HAVE_SECCOMP
   if (char* name = ::seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number)) {
     std::string text = name;
     ::free(name);
     return text;
   }
-#endif
   return fmt::format("number {}", number);
 }
 

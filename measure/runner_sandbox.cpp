@@ -3,15 +3,12 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
-
-#ifdef KC_HAVE_SECCOMP
-#include <seccomp.h>
-#endif
 
 namespace kc {
 namespace {
@@ -28,8 +25,6 @@ void set_limits(const RunnerSetup& setup) {
   limit(RLIMIT_NOFILE, 16);
   if (setup.threads == 1) limit(RLIMIT_NPROC, 1);
 }
-
-#ifdef KC_HAVE_SECCOMP
 
 constexpr int kAllowed[] = {SCMP_SYS(read),         SCMP_SYS(write),          SCMP_SYS(writev),
                             SCMP_SYS(close),        SCMP_SYS(lseek),          SCMP_SYS(pread64),
@@ -72,12 +67,6 @@ bool filter_system_calls(bool threads) {
   seccomp_release(filter);
   return loaded;
 }
-
-#else
-
-bool filter_system_calls(bool) { return false; }
-
-#endif
 
 }  // namespace
 
