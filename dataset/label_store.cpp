@@ -62,9 +62,9 @@ Store read_store(const fs::path& file) {
 void write_store(const fs::path& file, const Store& store) {
   const StoreLock lock(file);
   if (!read_journal(journal_path(file)).measurements.empty()) {
-    throw Error(ErrorKind::environment, journal_path(file).string() +
-                                            " holds labels that are not yet in the file; run `dataset compact " +
-                                            file.string() + "` first, or write to another file");
+    throw Error(ErrorKind::environment,
+                journal_path(file).string() +
+                    " holds labels that are not yet in the file; let `measure label` finish, or write to another file");
   }
   StoreTables tables = tables_of(store);
   tables.content_hash = content_hash_of(row_hashes(store));

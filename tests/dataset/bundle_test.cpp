@@ -8,7 +8,7 @@
 
 #include "dataset/import_rows.h"
 #include "dataset/pairs.h"
-#include "examples.h"
+#include "tests/dataset/examples.h"
 
 namespace kc {
 namespace {

@@ -11,7 +11,7 @@
 #include "dataset/hdf5_file.h"
 #include "dataset/label_store.h"
 #include "dataset/store_tables.h"
-#include "examples.h"
+#include "tests/dataset/examples.h"
 
 namespace kc {
 namespace {

@@ -1,4 +1,4 @@
-#include "examples.h"
+#include "tests/dataset/examples.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

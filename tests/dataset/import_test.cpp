@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "dataset/import_rows.h"
-#include "examples.h"
+#include "tests/dataset/examples.h"
 
 namespace kc {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "examples.h"
+#include "tests/dataset/examples.h"
 
 namespace kc {
 namespace {

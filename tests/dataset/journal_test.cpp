@@ -7,7 +7,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "dataset/record.h"
-#include "examples.h"
+#include "tests/dataset/examples.h"
 
 namespace kc {
 namespace {

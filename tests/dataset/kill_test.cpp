@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "dataset/label_store.h"
-#include "examples.h"
+#include "tests/dataset/examples.h"
 
 namespace kc {
 namespace {
@@ -68,7 +68,7 @@ TEST(KilledWriter, LosesNoFinishedLabelAndLeavesFilesThatOpen) {
       kept += " " + copy.string();
     }
   }
-  EXPECT_GT(stored, 100U);
+  EXPECT_GT(stored, 20U);
   LabelWriter(file).compact();
   EXPECT_EQ(read_store(file).measurements.size(), stored);
   if (!examples::has_h5py()) GTEST_SKIP() << "files opened with our reader only: no Python with h5py here";

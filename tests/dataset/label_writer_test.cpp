@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "dataset/journal.h"
 #include "dataset/label_store.h"
-#include "examples.h"
+#include "tests/dataset/examples.h"
 
 namespace kc {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "dataset/pairs.h"
-#include "examples.h"
+#include "tests/dataset/examples.h"
 
 namespace kc {
 namespace {

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "dataset/pair_groups.h"
-#include "examples.h"
+#include "tests/dataset/examples.h"
 
 namespace kc {
 namespace {

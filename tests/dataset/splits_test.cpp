@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "examples.h"
+#include "tests/dataset/examples.h"
 
 namespace kc {
 namespace {

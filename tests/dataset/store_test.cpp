@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "dataset/record.h"
-#include "examples.h"
+#include "tests/dataset/examples.h"
 
 namespace kc {
 namespace {
