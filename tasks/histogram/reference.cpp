@@ -1,0 +1,6 @@
+extern "C" void reference(const Case* c, const void* const* inputs, void* const* outputs) {
+  const int* keys = (const int*)inputs[0];
+  int* counts = (int*)outputs[0];
+  for (long b = 0; b < c->BINS; ++b) counts[b] = 0;
+  for (long k = 0; k < c->KEYS; ++k) ++counts[keys[k] / c->WIDTH];
+}
