@@ -26,6 +26,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kLoadTimeout = 5;      // seconds, of loading a library
 constexpr double kAnnounceTimeout = 5;  // seconds, of a runner that only has to wake up
+// A harness in real time that spins for long starves whatever shares its core, perhaps what the runner waits for.
+constexpr double kPatience = 0.02;              // seconds
+constexpr std::chrono::microseconds kNap(200);  // every millisecond from then on: at most 1 % of such a time
 constexpr std::chrono::microseconds kRestAfterTurn(200);
 constexpr int kHighFd = 16;  // above the descriptors that a runner gets
 
@@ -153,6 +156,7 @@ struct Runner::Impl {
   template <class IsReached>
   std::optional<RunnerFailure> wait_for(const IsReached& is_reached, double timeout_s, const char* what) {
     const Clock::time_point deadline = after(timeout_s);
+    const Clock::time_point patience = after(kPatience);
     Clock::time_point look = after(0.001);
     for (;;) {
       for (int i = 0; i < 256; ++i) {
@@ -162,6 +166,7 @@ struct Runner::Impl {
       const Clock::time_point now = Clock::now();
       if (now < look) continue;
       look = after(0.001);
+      if (now > patience) std::this_thread::sleep_for(kNap);
       if (process.has_ended()) return is_reached() ? std::nullopt : std::optional(ended());
       if (now < deadline) continue;
       process.kill();

@@ -18,9 +18,8 @@
 #include "measure/runner_protocol.h"
 #include "measure/runner_sandbox.h"
 
+namespace kc {
 namespace {
-
-using namespace kc;
 
 using Function = void (*)(const void*, const void* const*, void* const*);
 
@@ -182,9 +181,13 @@ int run_limited(char** arguments) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "run") == 0) return run();
   if (argc >= 7 && std::strcmp(argv[1], "limit") == 0) return run_limited(argv + 2);
   std::fputs("kernelcast-runner: started by the measuring programs only\n", stderr);
   return 2;
 }
+
+}  // namespace kc
+
+int main(int argc, char** argv) { return kc::run_program(argc, argv); }

@@ -19,8 +19,11 @@ inline constexpr int kOutputFd = 5;
 
 enum class RunnerState : std::uint32_t { starting, loaded, failed };
 
-// Pieces of isolation that the runner could not put in place.
-enum MissingIsolation : std::uint32_t { kNoNamespaces = 1, kNoFolder = 2, kNoUser = 4, kNoSystemCallFilter = 8 };
+// Bits of `missing`: pieces of isolation that the runner could not put in place.
+inline constexpr std::uint32_t kNoNamespaces = 1;
+inline constexpr std::uint32_t kNoFolder = 2;
+inline constexpr std::uint32_t kNoUser = 4;
+inline constexpr std::uint32_t kNoSystemCallFilter = 8;
 
 struct RunnerSetup {  // written by the harness before the runner starts
   char folder[512];   // becomes the runner's root
@@ -54,7 +57,7 @@ struct RunnerControl {
   std::uint64_t offsets[kRunnerMaxLaunches][kRunnerMaxTensors];  // inputs, then outputs, each into its arena
   // Written by the runner.
   std::atomic<std::uint32_t> state;
-  std::uint32_t missing;  // MissingIsolation
+  std::uint32_t missing;  // kNo... bits
   std::int32_t refused_call;
   std::int32_t fault_signal;
   std::uint32_t fault_in_inputs;

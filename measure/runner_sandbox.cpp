@@ -44,11 +44,11 @@ constexpr int kAllowed[] = {SCMP_SYS(read),         SCMP_SYS(write),          SC
 void allow_with_conditions(scmp_filter_ctx filter, bool threads) {
   constexpr auto kWriting = static_cast<scmp_datum_t>(O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE);
   seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-                   SCMP_A2(SCMP_CMP_MASKED_EQ, kWriting & ~O_DIRECTORY, 0));
-  seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, kWriting & ~O_DIRECTORY, 0));
+                   SCMP_A2(SCMP_CMP_MASKED_EQ, kWriting & ~O_DIRECTORY, 0U));
+  seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, kWriting & ~O_DIRECTORY, 0U));
   const auto self = static_cast<scmp_datum_t>(getpid());
-  seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, self));
-  seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_EQ, 0));
+  seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, self, 0));
+  seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_EQ, 0, 0));
   seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOTTY), SCMP_SYS(ioctl), 0);
   if (!threads) return;
   // clone3 keeps its flags in memory, out of the filter's sight; the C library falls back to clone.
@@ -59,7 +59,7 @@ void allow_with_conditions(scmp_filter_ctx filter, bool threads) {
 }
 
 bool filter_system_calls(bool threads) {
-  const scmp_filter_ctx filter = seccomp_init(SCMP_ACT_TRAP);
+  scmp_filter_ctx filter = seccomp_init(SCMP_ACT_TRAP);
   if (filter == nullptr) return false;
   for (const int call : kAllowed) seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0);
   allow_with_conditions(filter, threads);

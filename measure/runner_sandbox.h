@@ -6,7 +6,7 @@
 
 namespace kc {
 
-// Limits, namespaces, root folder, user, then the system call filter. Returns MissingIsolation bits. A refused call
+// Limits, namespaces, root folder, user, then the system call filter. Returns kNo... bits. A refused call
 // raises SIGSYS. Never fails: what cannot be had is reported.
 std::uint32_t enter_sandbox(const RunnerSetup& setup);
 

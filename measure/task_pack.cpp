@@ -82,7 +82,7 @@ void read_generator(const TaskPack& pack, TensorSpec& tensor, const YamlReader& 
     if (key == "kind") continue;
     tensor.options[key] = value.text();
     for (const CaseSpec& spec : pack.cases) {
-      located(value, [&] { return evaluate(value.text(), to_variables(spec.sizes)); });
+      located(value, [&, &node_of_value = value] { return evaluate(node_of_value.text(), to_variables(spec.sizes)); });
     }
   }
   located(node, [&] {
@@ -174,7 +174,8 @@ Parameters order_as_declared(const TaskPack& pack, const std::string& file, cons
   if (source == pack.sources.end()) return set;
   Parameters ordered;
   for (const auto& [name, values] : source->tunables) {
-    const auto match = std::find_if(set.begin(), set.end(), [&](const auto& entry) { return entry.first == name; });
+    const auto match =
+        std::find_if(set.begin(), set.end(), [&wanted = name](const auto& entry) { return entry.first == wanted; });
     if (match == set.end()) throw node.fault(fmt::format("the seed does not set the tunable {}", name));
     ordered.push_back(*match);
   }

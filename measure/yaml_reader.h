@@ -11,10 +11,6 @@
 
 #include "base/error.h"
 
-namespace YAML {
-class Node;
-}
-
 namespace kc {
 
 class YamlReader {
@@ -39,11 +35,12 @@ class YamlReader {
   double number() const;
 
  private:
-  YamlReader(std::filesystem::path file, std::string key, const YAML::Node& node);
+  struct Node;
+  YamlReader(std::filesystem::path file, std::string key, Node node);
 
   std::filesystem::path file_;
   std::string key_;
-  std::shared_ptr<const YAML::Node> node_;
+  std::shared_ptr<const Node> node_;
 };
 
 }  // namespace kc

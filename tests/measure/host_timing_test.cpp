@@ -87,7 +87,9 @@ TEST_F(HostTimingTest, KeepingResultsGainsNothingBecauseEveryTimedInputIsNew) {
 
 TEST_F(HostTimingTest, KeepingResultsIsIncorrectWhereInputsMustBeUsedAgain) {
   const TemporaryFolder folder;
-  const HostOptions options = quick_options();
+  HostOptions options = quick_options();
+  options.time_budget_s = 2;
+  options.target_log2_halfwidth = 0;  // all rounds: the first ones are on new inputs, and honest
   const CompileEnvironment environment = make_compile_environment(options, folder);
   const HostTask task = prepare_task(environment, pack_, folder.path(), {});
   const CompileJob job{
