@@ -203,7 +203,12 @@ static const float* transposed(const float* from, float* to, long keys, long D) 
 }
 
 extern "C" void run(const Case* c, const void* const* inputs, void* const* outputs) {
-  Problem p = {c->QUERIES, c->KEYS, c->D, (const float*)inputs[0], (const float*)inputs[1], (const float*)inputs[2],
+  Problem p = {c->QUERIES,
+               c->KEYS,
+               c->D,
+               (const float*)inputs[0],
+               (const float*)inputs[1],
+               (const float*)inputs[2],
                1 / sqrtf((float)c->D)};
   float* space = (float*)__builtin_alloca(2 * p.keys * p.D * sizeof(float));
   if (LAYOUT >= 1) p.K = transposed(p.K, space, p.keys, p.D);

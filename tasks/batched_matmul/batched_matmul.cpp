@@ -22,27 +22,33 @@ static inline __attribute__((always_inline)) void all(long count, long P, const 
     const long b1 = least(b0 + BLOCK, count);
 #define FOR(x) for (long x = 0; x < P; ++x)
 #if LOOP_ORDER == 0
-    FOR(i) FOR(j) for (long b = b0; b < b1; ++b)
+    FOR(i)
+    FOR(j) for (long b = b0; b < b1; ++b)
 #elif LOOP_ORDER == 1
-    FOR(i) FOR(k) for (long b = b0; b < b1; ++b)
+    FOR(i)
+    FOR(k) for (long b = b0; b < b1; ++b)
 #elif LOOP_ORDER == 2
-    FOR(j) FOR(i) for (long b = b0; b < b1; ++b)
+    FOR(j)
+    FOR(i) for (long b = b0; b < b1; ++b)
 #elif LOOP_ORDER == 3
-    FOR(j) FOR(k) for (long b = b0; b < b1; ++b)
+    FOR(j)
+    FOR(k) for (long b = b0; b < b1; ++b)
 #elif LOOP_ORDER == 4
-    FOR(k) FOR(i) for (long b = b0; b < b1; ++b)
+    FOR(k)
+    FOR(i) for (long b = b0; b < b1; ++b)
 #else
-    FOR(k) FOR(j) for (long b = b0; b < b1; ++b)
+    FOR(k)
+    FOR(j) for (long b = b0; b < b1; ++b)
 #endif
 #pragma GCC unroll kUnroll
 #if LOOP_ORDER == 0 || LOOP_ORDER == 2
-    FOR(k)
+        FOR(k)
 #elif LOOP_ORDER == 1 || LOOP_ORDER == 4
-    FOR(j)
+        FOR(j)
 #else
-    FOR(i)
+        FOR(i)
 #endif
-    C[(b * P + i) * P + j] += A[(b * P + i) * P + k] * B[(b * P + k) * P + j];
+            C[(b * P + i) * P + j] += A[(b * P + i) * P + k] * B[(b * P + k) * P + j];
   }
 }
 

@@ -34,9 +34,10 @@ INLINE void convolve(const Shape s, const long S, const POINTER image, const POI
 #if LOOP_ORDER == 0
   FOR(f, s.filters) FOR(y, s.rows) FOR(x, s.columns) {
     Sum sum = 0;
-    FOR(p, s.channels) FOR(v, S)
+    FOR(p, s.channels)
+    FOR(v, S)
 #pragma GCC unroll kUnroll
-    FOR(u, S) sum += (Sum)IMAGE(p, y + v, x + u) * WEIGHT(f, p, v, u);
+        FOR(u, S) sum += (Sum)IMAGE(p, y + v, x + u) * WEIGHT(f, p, v, u);
     RESULT(f, y, x) = (float)sum;
   }
 #elif LOOP_ORDER == 1 || LOOP_ORDER == 4
@@ -44,13 +45,15 @@ INLINE void convolve(const Shape s, const long S, const POINTER image, const POI
   FOR(f, s.filters) {
     FOR(e, s.rows * s.columns) plane[e] = 0;
 #if LOOP_ORDER == 1
-    FOR(p, s.channels) FOR(v, S) FOR(u, S) FOR(y, s.rows)
+    FOR(p, s.channels)
+    FOR(v, S) FOR(u, S) FOR(y, s.rows)
 #pragma GCC unroll kUnroll
-    FOR(x, s.columns) plane[y * s.columns + x] += (Sum)IMAGE(p, y + v, x + u) * WEIGHT(f, p, v, u);
+        FOR(x, s.columns) plane[y * s.columns + x] += (Sum)IMAGE(p, y + v, x + u) * WEIGHT(f, p, v, u);
 #else
-    FOR(p, s.channels) FOR(v, S) FOR(u, S) FOR(x, s.columns)
+    FOR(p, s.channels)
+    FOR(v, S) FOR(u, S) FOR(x, s.columns)
 #pragma GCC unroll kUnroll
-    FOR(y, s.rows) plane[y * s.columns + x] += (Sum)IMAGE(p, y + v, x + u) * WEIGHT(f, p, v, u);
+        FOR(y, s.rows) plane[y * s.columns + x] += (Sum)IMAGE(p, y + v, x + u) * WEIGHT(f, p, v, u);
 #endif
     FOR(y, s.rows) FOR(x, s.columns) RESULT(f, y, x) = (float)plane[y * s.columns + x];
   }
@@ -58,15 +61,17 @@ INLINE void convolve(const Shape s, const long S, const POINTER image, const POI
   Sum row[1024];
   FOR(f, s.filters) FOR(y, s.rows) {
     FOR(x, s.columns) row[x] = 0;
-    FOR(p, s.channels) FOR(v, S) FOR(u, S)
+    FOR(p, s.channels)
+    FOR(v, S) FOR(u, S)
 #pragma GCC unroll kUnroll
-    FOR(x, s.columns) row[x] += (Sum)IMAGE(p, y + v, x + u) * WEIGHT(f, p, v, u);
+        FOR(x, s.columns) row[x] += (Sum)IMAGE(p, y + v, x + u) * WEIGHT(f, p, v, u);
     FOR(x, s.columns) RESULT(f, y, x) = (float)row[x];
   }
 #else
-  FOR(x, s.columns) FOR(y, s.rows)
+  FOR(x, s.columns)
+  FOR(y, s.rows)
 #pragma GCC unroll kUnroll
-  FOR(f, s.filters) {
+      FOR(f, s.filters) {
     Sum sum = 0;
     FOR(u, S) FOR(v, S) FOR(p, s.channels) sum += (Sum)IMAGE(p, y + v, x + u) * WEIGHT(f, p, v, u);
     RESULT(f, y, x) = (float)sum;
@@ -93,7 +98,8 @@ INLINE void convolve(const Shape s, const long S, const POINTER image, const POI
               for (int r = 0; r < ROW_BLOCK; ++r) {
                 const Vec pixels = *(const Vec*)&IMAGE(p, least(y + r, s.rows - 1) + v, x + u);
 #pragma GCC unroll 8
-                for (int g = 0; g < FILTER_BLOCK; ++g) sum[g][r] += WEIGHT(least(f + g, s.filters - 1), p, v, u) * pixels;
+                for (int g = 0; g < FILTER_BLOCK; ++g)
+                  sum[g][r] += WEIGHT(least(f + g, s.filters - 1), p, v, u) * pixels;
               }
         for (int g = 0; g < FILTER_BLOCK && f + g < s.filters; ++g)
           for (int r = 0; r < ROW_BLOCK && y + r < s.rows; ++r) *(Vec*)&RESULT(f + g, y + r, x) = sum[g][r];

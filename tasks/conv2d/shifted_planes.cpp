@@ -9,8 +9,7 @@ extern "C" void run(const Case* c, const void* const* inputs, void* const* outpu
     for (long p = 0; p < c->CHANNELS; ++p)
       for (long t = 0; t < c->SIDE * c->SIDE; ++t) {
         const float weight = *weights++;
-        const float* from =
-            (const float*)inputs[0] + p * c->HEIGHT * c->WIDTH + t / c->SIDE * c->WIDTH + t % c->SIDE;
+        const float* from = (const float*)inputs[0] + p * c->HEIGHT * c->WIDTH + t / c->SIDE * c->WIDTH + t % c->SIDE;
         for (long e = 0; e < n; ++e) plane[e] += weight * from[e];
       }
     for (long y = 0; y < rows; ++y)

@@ -97,7 +97,7 @@ static void rows(const float* in, const float* gain, const float* bias, float* o
 #else
 static void rows(const float* in, const float* gain, const float* bias, float* out, long count, long n) {
   Sum mean[ROW_BLOCK] = {}, squares[ROW_BLOCK] = {};
-#define EACH \
+#define EACH                   \
   for (long j = 0; j < n; ++j) \
     for (long r = 0; r < count; ++r)
 #if ALGORITHM == 0

@@ -37,7 +37,7 @@ static void multiply(long M, long N, long K, const POINTER A, const POINTER B, P
 #else
         FOR_K FOR_J FOR_I
 #endif
-        C[i * N + j] += A[i * K + k] * B[k * N + j];
+            C[i * N + j] += A[i * K + k] * B[k * N + j];
       }
 }
 

@@ -64,7 +64,8 @@ INLINE Vec power(Vec x) {
 #endif
 
 constexpr long kStep = VECTOR_WIDTH * ACCUMULATORS;
-#define EACH_VECTOR for (long j = 0; j + kStep <= n; j += kStep) _Pragma("GCC unroll 8") for (int a = 0; a < ACCUMULATORS; ++a)
+#define EACH_VECTOR \
+  for (long j = 0; j + kStep <= n; j += kStep) _Pragma("GCC unroll 8") for (int a = 0; a < ACCUMULATORS; ++a)
 #define AT(p) (*(p + j + a * VECTOR_WIDTH))
 #define VECTOR(p) (*(Vec*)(&AT(p)))
 #define EACH_LEFT for (long j = n / kStep * kStep; j < n; ++j)

@@ -6,7 +6,8 @@ extern "C" void run(const Case* c, const void* const* inputs, void* const* outpu
   const float* x = (const float*)inputs[3];
   for (long r = 0; r < c->ROWS; ++r) {
     float sum = 0;
-    for (long k = offsets[r]; k < offsets[r] + (offsets[r + 1] - offsets[r]) / 2 * 2; ++k) sum += values[k] * x[columns[k]];
+    for (long k = offsets[r]; k < offsets[r] + (offsets[r + 1] - offsets[r]) / 2 * 2; ++k)
+      sum += values[k] * x[columns[k]];
     ((float*)outputs[0])[r] = sum;
   }
 }

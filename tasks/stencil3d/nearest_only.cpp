@@ -14,7 +14,8 @@ extern "C" void run(const Case* c, const void* const* inputs, void* const* outpu
           sum = 0;
           for (long d = 0; d < 27; ++d) {
             const long dz = d / 9 - 1, dy = d / 3 % 3 - 1, dx = d % 3 - 1;
-            if (dz * dz + dy * dy + dx * dx < 3) sum += w[dz * dz + dy * dy + dx * dx] * in[e + (dz * c->Y + dy) * c->X + dx];
+            if (dz * dz + dy * dy + dx * dx < 3)
+              sum += w[dz * dz + dy * dy + dx * dx] * in[e + (dz * c->Y + dy) * c->X + dx];
           }
         }
         out[e] = sum;

@@ -46,7 +46,8 @@ static inline Value cell(const float* p, const float* w, long row, long plane) {
 #else
 static inline Value cell(const float* p, const float* w, long row, long plane) {
   const Value faces = PAIR(1) + PAIR(row) + PAIR(plane);
-  const Value edges = PAIR(row + 1) + PAIR(row - 1) + PAIR(plane + 1) + PAIR(plane - 1) + PAIR(plane + row) + PAIR(plane - row);
+  const Value edges =
+      PAIR(row + 1) + PAIR(row - 1) + PAIR(plane + 1) + PAIR(plane - 1) + PAIR(plane + row) + PAIR(plane - row);
   const Value corners = PAIR(plane + row + 1) + PAIR(plane + row - 1) + PAIR(plane - row + 1) + PAIR(plane - row - 1);
   return w[0] * AT(0) + w[1] * faces + w[2] * edges + w[3] * corners;
 }
@@ -62,19 +63,22 @@ static void inside(const Shape s, const POINTER in, const POINTER w, POINTER out
   }
 #elif ALGORITHM <= 1
 #if LOOP_ORDER == 0
-  FOR(z, s.Z) FOR(y, s.Y)
-#pragma GCC unroll kUnroll
-  FOR(x, s.X)
-#elif LOOP_ORDER == 1
-  FOR(z, s.Z) FOR(x, s.X)
-#pragma GCC unroll kUnroll
-  FOR(y, s.Y)
-#else
-  FOR(x, s.X) FOR(y, s.Y)
-#pragma GCC unroll kUnroll
   FOR(z, s.Z)
+  FOR(y, s.Y)
+#pragma GCC unroll kUnroll
+      FOR(x, s.X)
+#elif LOOP_ORDER == 1
+  FOR(z, s.Z)
+  FOR(x, s.X)
+#pragma GCC unroll kUnroll
+      FOR(y, s.Y)
+#else
+  FOR(x, s.X)
+  FOR(y, s.Y)
+#pragma GCC unroll kUnroll
+      FOR(z, s.Z)
 #endif
-  out[z * plane + y * row + x] = (float)cell(in + z * plane + y * row + x, w, row, plane);
+          out[z * plane + y * row + x] = (float)cell(in + z * plane + y * row + x, w, row, plane);
 #elif ALGORITHM == 2
   auto rows = [&](long z, long y0) {
 #pragma GCC unroll kUnroll
@@ -120,15 +124,17 @@ static void inside(const Shape s, const POINTER in, const POINTER w, POINTER out
     const long dz = d / 9 - 1, dy = d / 3 % 3 - 1, dx = d % 3 - 1, o = dz * plane + dy * row + dx;
     const float weight = w[dz * dz + dy * dy + dx * dx];
 #if LOOP_ORDER == 0
-    FOR(z, s.Z) FOR(y, s.Y)
-#pragma GCC unroll kUnroll
-    FOR(x, s.X)
-#else
-    FOR(y, s.Y) FOR(x, s.X)
-#pragma GCC unroll kUnroll
     FOR(z, s.Z)
+    FOR(y, s.Y)
+#pragma GCC unroll kUnroll
+        FOR(x, s.X)
+#else
+    FOR(y, s.Y)
+    FOR(x, s.X)
+#pragma GCC unroll kUnroll
+        FOR(z, s.Z)
 #endif
-    sum[z * plane + y * row + x] += (Sum)weight * in[z * plane + y * row + x + o];
+            sum[z * plane + y * row + x] += (Sum)weight * in[z * plane + y * row + x + o];
   }
   FOR(z, s.Z) FOR(y, s.Y) FOR(x, s.X) out[z * plane + y * row + x] = (float)sum[z * plane + y * row + x];
 #endif

@@ -7,7 +7,8 @@ constexpr int kUnroll = UNROLL;
 static inline long least(long a, long b) { return a < b ? a : b; }
 
 #if ALGORITHM == 0 || ALGORITHM == 1
-static void tile(const float* __restrict in, float* __restrict out, long rows, long columns, long in_row, long out_row) {
+static void tile(const float* __restrict in, float* __restrict out, long rows, long columns, long in_row,
+                 long out_row) {
 #if FLAT_INDEX
 #pragma GCC unroll kUnroll
   for (long e = 0; e < rows * columns; ++e) {
@@ -51,18 +52,18 @@ static inline void block(const float* in, float* out, long M, long N) {
   Vec r[VECTOR_WIDTH], s[VECTOR_WIDTH];
   for (int i = 0; i < VECTOR_WIDTH; ++i) r[i] = *(const Vec*)(in + i * N);
 #if VECTOR_WIDTH == 4
-#define STEP(to, from, distance)                                                         \
-  for (int i = 0; i < 2; ++i) {                                                          \
-    to[2 * i] = __builtin_shufflevector(from[i], from[i + distance], 0, 4, 1, 5);        \
-    to[2 * i + 1] = __builtin_shufflevector(from[i], from[i + distance], 2, 6, 3, 7);    \
+#define STEP(to, from, distance)                                                      \
+  for (int i = 0; i < 2; ++i) {                                                       \
+    to[2 * i] = __builtin_shufflevector(from[i], from[i + distance], 0, 4, 1, 5);     \
+    to[2 * i + 1] = __builtin_shufflevector(from[i], from[i + distance], 2, 6, 3, 7); \
   }
   STEP(s, r, 2)
   STEP(r, s, 2)
 #else
-#define STEP(to, from, distance)                                                                              \
-  for (int i = 0; i < 4; ++i) {                                                                               \
-    to[2 * i] = __builtin_shufflevector(from[i], from[i + distance], 0, 8, 1, 9, 2, 10, 3, 11);               \
-    to[2 * i + 1] = __builtin_shufflevector(from[i], from[i + distance], 4, 12, 5, 13, 6, 14, 7, 15);         \
+#define STEP(to, from, distance)                                                                      \
+  for (int i = 0; i < 4; ++i) {                                                                       \
+    to[2 * i] = __builtin_shufflevector(from[i], from[i + distance], 0, 8, 1, 9, 2, 10, 3, 11);       \
+    to[2 * i + 1] = __builtin_shufflevector(from[i], from[i + distance], 4, 12, 5, 13, 6, 14, 7, 15); \
   }
   STEP(s, r, 4)
   STEP(r, s, 4)
