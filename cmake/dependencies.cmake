@@ -36,7 +36,9 @@ if(KERNELCAST_TORCH)
   add_library(kc_torch INTERFACE)
   target_include_directories(kc_torch SYSTEM INTERFACE
     ${kc_torch_dir}/include ${kc_torch_dir}/include/torch/csrc/api/include)
-  target_compile_definitions(kc_torch INTERFACE AT_PER_OPERATOR_HEADERS TORCH_ASSERT_ONLY_METHOD_OPERATORS)
+  # Its include folder holds a newer fmt, which hides the system's and whose library it does not ship.
+  target_compile_definitions(kc_torch INTERFACE
+    AT_PER_OPERATOR_HEADERS TORCH_ASSERT_ONLY_METHOD_OPERATORS FMT_HEADER_ONLY)
   target_link_libraries(kc_torch INTERFACE
     ${kc_torch_dir}/lib/libtorch_cpu.so ${kc_torch_dir}/lib/libc10.so Threads::Threads)
   target_link_options(kc_torch INTERFACE -Wl,-rpath,${kc_torch_dir}/lib -Wl,-rpath-link,${kc_torch_dir}/lib)
