@@ -44,5 +44,13 @@ function(add_layer_tests name)
     set(serial TRUE)
   endif()
   gtest_discover_tests(kc_${name}_tests WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-    DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600 RUN_SERIAL ${serial})
+    DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120)
+  # Not by its argument PROPERTIES, which takes a list of labels apart.
+  set(properties ${CMAKE_CURRENT_BINARY_DIR}/kc_${name}_properties.cmake)
+  file(CONFIGURE OUTPUT ${properties} @ONLY CONTENT [=[
+foreach(test IN LISTS kc_@name@_tests_TESTS)
+  set_tests_properties("${test}" PROPERTIES LABELS "@arg_LABELS@" TIMEOUT 600 RUN_SERIAL @serial@)
+endforeach()
+]=])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})
 endfunction()
