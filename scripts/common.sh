@@ -84,7 +84,7 @@ run_ninja() {
     ninja -C "$build" -j "$(job_count)" "$@" 1>&2
   else
     NINJA_STATUS='[%f/%t] ' ninja -C "$build" -j "$(job_count)" "$@" | awk '
-      /^ninja: (Entering|no work)/ { next }
+      /^ninja: (Entering|no work)/ || /^\[[0-9]+\/[0-9]+\] cd / { next }
       match($0, /^\[[0-9]+\/[0-9]+\]/) {
         split(substr($0, 2, RLENGTH - 2), at, "/")
         tenth = int(10 * at[1] / at[2])
