@@ -15,14 +15,14 @@ struct GptOssWeights;  // transformer_torch.h
 // What a model folder says about its origin: manifest.json.
 struct Manifest {
   int format_version = 1;
-  std::string parent;  // hash of the folder it was trained from; empty for a fresh model
+  std::string parent = {};  // hash of the folder it was trained from; empty for a fresh model
   std::int64_t step = 0;
-  std::string stage;  // "warmup" | "policy" | ""
-  std::string data_hash;
-  std::string config_hash;
-  std::string prompt_hash;
-  std::string tokenizer_hash;
-  std::string weights_hash;
+  std::string stage = {};  // "warmup" | "policy" | ""
+  std::string data_hash = {};
+  std::string config_hash = {};
+  std::string prompt_hash = {};
+  std::string tokenizer_hash = {};
+  std::string weights_hash = {};
 };
 
 class LanguageModel {

@@ -30,7 +30,7 @@ struct Sample {
 struct SamplingOptions {
   double temperature = 1.0;  // > 0; or 0 = greedy (logprobs are then those at temperature 1)
   std::int64_t max_new_tokens = 16;
-  std::vector<TokenId> stop_tokens;
+  std::vector<TokenId> stop_tokens = {};
   std::int64_t batch_rows = 64;  // sequences decoded together
 };
 

@@ -31,8 +31,8 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder);
 
 struct VocabularyOptions {
   std::int64_t size = 2048;
-  bool split_digits = false;          // measured: whole numbers as pieces learn better
-  std::vector<std::string> reserved;  // pieces that are one id each
+  bool split_digits = false;               // measured: whole numbers as pieces learn better
+  std::vector<std::string> reserved = {};  // pieces that are one id each
 };
 
 // Trains a SentencePiece BPE vocabulary (byte fallback, no unicode-script splitting, whitespace and newlines kept

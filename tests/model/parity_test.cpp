@@ -53,8 +53,8 @@ TEST_P(Golden, LogitsLossAndEveryGradientAgreeWithTransformers) {
 INSTANTIATE_TEST_SUITE_P(Cases, Golden,
                          testing::Combine(testing::Values("window", "beyond_context", "tied_top1", "plain_rope"),
                                           testing::Bool()),
-                         [](const auto& info) {
-                           return std::get<0>(info.param) + (std::get<1>(info.param) ? "_fused" : "_plain");
+                         [](const auto& param_info) {
+                           return std::get<0>(param_info.param) + (std::get<1>(param_info.param) ? "_fused" : "_plain");
                          });
 
 }  // namespace
