@@ -15,6 +15,7 @@ using test::TinyRun;
 WarmupOptions long_warmup(std::int64_t steps) {
   WarmupOptions options = TinyRun::warmup(steps);
   options.probability_fraction = 0.5;
+  options.probability_weight_start = options.probability_weight_end = 0.5;
   options.validate_every = options.save_every = 0;
   return options;
 }
@@ -50,30 +51,33 @@ double mean_reward(const std::filesystem::path& run, std::int64_t from, std::int
   return sum / static_cast<double>(to - from);
 }
 
-// Labels that the warm start never saw: reward alone must teach them.
+// The same prompts with labels of another kind.
 class RelabelledExamples final : public ExampleSource {
  public:
-  explicit RelabelledExamples(const ExampleSource& inner) : inner_(inner) {}
+  RelabelledExamples(const ExampleSource& inner, bool at_random) : inner_(inner), at_random_(at_random) {}
   std::vector<TrainingExample> batch(std::int64_t step, std::int64_t count) const override {
     std::vector<TrainingExample> examples = inner_.batch(step, count);
-    for (TrainingExample& example : examples) example.truth = 3;
+    RngStream rng = RngStream(9).child(static_cast<std::uint64_t>(step));
+    for (TrainingExample& example : examples) {
+      example.truth = at_random_ ? static_cast<Bin>(rng.below(kBins)) + 1 : 3;
+    }
     return examples;
   }
 
  private:
   const ExampleSource& inner_;
+  bool at_random_;
 };
 
 TEST(Learning, ThePolicyGradientMovesForecastsToTheRewardedBin) {
   for (const WireFormat wire : {WireFormat::compact, WireFormat::direct}) {
     const TempFolder folder;
     TinyRun run(folder / "run", wire);
-    const RelabelledExamples relabelled(run.examples);
-    run.context.policy_examples = &relabelled;
-    constexpr std::int64_t kBefore = 60, kSteps = 80;
-    WarmupOptions warmup = long_warmup(kBefore);
-    warmup.muon_learning_rate = 0.005;  // stops while still unsure
-    run_warmup(run.context, warmup);
+    const RelabelledExamples unknowable(run.examples, true), always_three(run.examples, false);
+    run.context.warmup_examples = &unknowable;
+    run.context.policy_examples = &always_three;
+    constexpr std::int64_t kBefore = 120, kSteps = 80;
+    run_warmup(run.context, long_warmup(kBefore));
     PolicyOptions options = TinyRun::policy(kSteps);
     options.policy_wire = name_of(wire);
     options.learning_rate = 3e-3;

@@ -8,6 +8,7 @@
 
 #include "model/transformer_torch.h"
 #include "rollout/policy_forecaster.h"
+#include "rollout/rollout.h"
 #include "tests/support/temp_folder.h"
 #include "trainer/run.h"
 
@@ -28,8 +29,8 @@ inline GptOssConfig tiny_config() {
   config.num_attention_heads = 2;
   config.num_key_value_heads = 1;
   config.head_dim = 16;
-  config.num_local_experts = 2;
-  config.num_experts_per_tok = 1;
+  config.num_local_experts = 3;
+  config.num_experts_per_tok = 2;
   config.sliding_window = 4;
   config.vocab_size = tiny_tokenizer()->vocabulary_size();
   return config;
