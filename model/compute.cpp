@@ -1,6 +1,8 @@
+#include <malloc.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <limits>
 
 #include <ATen/Parallel.h>
 #include <torch/version.h>
@@ -17,7 +19,13 @@ int usable_cores() {
 
 }  // namespace
 
-void set_compute_threads(int threads) { at::set_num_threads(threads > 0 ? threads : usable_cores()); }
+void set_compute_threads(int threads) {
+  // Every step allocates the same large tensors: keep their pages instead of returning them to the system each time,
+  // which cost a sixth of a training step.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  at::set_num_threads(threads > 0 ? threads : usable_cores());
+}
 
 std::string libtorch_version() { return TORCH_VERSION; }
 
