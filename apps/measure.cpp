@@ -1,5 +1,6 @@
 // measure: compile, check and time candidate kernels; store the labels.
 #include <iostream>
+#include <optional>
 #include <random>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "base/table.h"
 #include "measure/host_device.h"
+#include "pipeline/dataset_views.h"
 #include "pipeline/labelling.h"
 #include "pipeline/resources.h"
 
@@ -38,16 +40,12 @@ std::vector<kc::TaskPack> load_tasks(const std::string& path) {
   return kc::load_task_packs(root);
 }
 
-kc::HostOptions host_options(const kc::CommonOptions& common) {
-  kc::Config config = common.config ? kc::Config::load(*common.config, common.sets) : kc::Config::defaults(common.sets);
+// Nothing when the configuration was shown and there is no more to do.
+std::optional<kc::HostOptions> host_options(const kc::CommonOptions& common) {
+  kc::Config config = kc::load_config(common);
   const kc::HostOptions options = kc::read_host_options(config);
-  for (const char* other :
-       {"run", "data", "prompt", "tokenizer", "model", "warmup", "policy", "reward", "evaluate", "search"}) {
-    config.ignore_section(other);
-  }
-  if (common.help_config) std::cout << config.help();
-  if (common.print_config) std::cout << config.resolved_yaml();
-  config.finish();
+  kc::ignore_other_sections(config, {"measure"});
+  if (kc::show_config(common, config)) return std::nullopt;
   return options;
 }
 
@@ -84,12 +82,12 @@ void print_report(const kc::LabelReport& report, const std::string& out) {
 
 int label(const kc::CommonOptions& common, const Arguments& arguments) {
   require_host(arguments.device);
-  const kc::HostOptions options = host_options(common);
-  if (common.help_config || common.print_config) return 0;
+  const std::optional<kc::HostOptions> options = host_options(common);
+  if (!options) return 0;
   if (arguments.out.empty()) throw kc::Error(kc::ErrorKind::usage, "give --out FILE.h5, where the labels go");
   const std::vector<kc::TaskPack> tasks = load_tasks(arguments.tasks);
-  for (const kc::TaskPack& task : tasks) kc::admit_task(task, options);
-  const auto measurer = kc::make_host_measurer(options, secret_seed());
+  for (const kc::TaskPack& task : tasks) kc::admit_task(task, *options);
+  const auto measurer = kc::make_host_measurer(*options, secret_seed());
   const kc::LabelReport report = kc::label_tasks(tasks, *measurer, arguments.out,
                                                  {.limit_per_task = arguments.limit,
                                                   .seed = static_cast<std::uint64_t>(arguments.seed),
@@ -104,11 +102,11 @@ int label(const kc::CommonOptions& common, const Arguments& arguments) {
 }
 
 int check(const kc::CommonOptions& common, const Arguments& arguments) {
-  const kc::HostOptions options = host_options(common);
-  if (common.help_config || common.print_config) return 0;
+  const std::optional<kc::HostOptions> options = host_options(common);
+  if (!options) return 0;
   std::size_t findings = 0;
   for (const kc::TaskPack& task : load_tasks(arguments.tasks)) {
-    const std::vector<kc::TaskFinding> found = kc::check_task(task, options, kc::interrupt_token());
+    const std::vector<kc::TaskFinding> found = kc::check_task(task, *options, kc::interrupt_token());
     findings += found.size();
     std::cout << fmt::format("{}: {}, {} cases, {} candidates\n", task.name, found.empty() ? "sound" : "NOT sound",
                              task.cases.size(), kc::list_candidates(task).size());

@@ -31,8 +31,7 @@ kc::Config load_config(const kc::CommonOptions& common, const std::string& resum
     }
     return kc::Config::load(std::filesystem::path(resume) / "config.yaml");
   }
-  if (common.config) return kc::Config::load(*common.config, common.sets);
-  return kc::Config::defaults(common.sets);
+  return kc::load_config(common);
 }
 
 void report(const kc::TrainingRunResult& result, bool json) {

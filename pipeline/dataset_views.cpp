@@ -14,6 +14,13 @@
 
 namespace kc {
 
+void ignore_other_sections(Config& config, const std::vector<std::string>& used) {
+  for (const char* section :
+       {"run", "data", "prompt", "tokenizer", "model", "warmup", "policy", "reward", "evaluate", "measure", "search"}) {
+    if (std::find(used.begin(), used.end(), section) == used.end()) config.ignore_section(section);
+  }
+}
+
 DataOptions read_data_options(Config& config) {
   ConfigSection s = config.section("data");
   DataOptions o;
@@ -119,23 +126,6 @@ std::string comparison_text(const LabellingComparison& c) {
 
 namespace {
 
-Config load_common_config(const CommonOptions& common) {
-  return common.config ? Config::load(*common.config, common.sets) : Config::defaults(common.sets);
-}
-
-void ignore_other_sections(Config& config, const std::vector<std::string>& used) {
-  for (const char* section :
-       {"run", "data", "prompt", "tokenizer", "model", "warmup", "policy", "reward", "evaluate", "measure", "search"}) {
-    if (std::find(used.begin(), used.end(), section) == used.end()) config.ignore_section(section);
-  }
-}
-
-bool shown_config(const Config& config, const CommonOptions& common) {
-  if (common.help_config) std::cout << config.help();
-  if (common.print_config) std::cout << config.resolved_yaml();
-  return common.help_config || common.print_config;
-}
-
 nlohmann::json to_json(const Store& store, const PairRow& row, const Prompt& prompt) {
   return {{"comparison_id", comparison_id(store, row)},
           {"task", store.measurements[row.reference].task},
@@ -150,7 +140,7 @@ nlohmann::json to_json(const Store& store, const PairRow& row, const Prompt& pro
 }  // namespace
 
 int show_pairs(const std::string& file, const CommonOptions& common, const PairView& view) {
-  Config config = load_common_config(common);
+  Config config = load_config(common);
   DataOptions data = read_data_options(config);
   ConfigSection s = config.section("prompt");
   const std::string template_file = s.text("template", "configs/prompts/default.txt", {.meaning = "prompt template"});
@@ -159,10 +149,8 @@ int show_pairs(const std::string& file, const CommonOptions& common, const PairV
   const WireFormat wire =
       wire_format_of(s.choice("wire", "compact", {"direct", "compact", "tool"}, {.meaning = "wire format"}));
   const std::string hardware_file = s.text("hardware", "configs/hardware.yaml", {.meaning = "table of device facts"});
-  ignore_other_sections(config, {"data", "prompt"});
-  config.ignore_section("prompt");
-  config.finish();
-  if (shown_config(config, common)) return 0;
+  ignore_other_sections(config, {"data"});
+  if (show_config(common, config)) return 0;
   if (!view.task.empty()) data.split.tasks = {view.task};
   data.split.held_out_tasks.clear();
   data.split.held_out_devices.clear();
@@ -186,11 +174,10 @@ int show_pairs(const std::string& file, const CommonOptions& common, const PairV
 }
 
 int show_split(const CommonOptions& common) {
-  Config config = load_common_config(common);
+  Config config = load_config(common);
   const DataOptions data = read_data_options(config);
   ignore_other_sections(config, {"data"});
-  config.finish();
-  if (shown_config(config, common)) return 0;
+  if (show_config(common, config)) return 0;
   const Store store = read_store(find_resource(data.path));
   const std::vector<Part> parts = assign_parts(store, data.split);
   Table table({"part", "kernels", "ordered pairs"});

@@ -19,6 +19,9 @@ struct DataOptions {
   SplitOptions split;
   Binning binning = Binning::edges;
 };
+// Sections that other programs read may stand in a shared file: all but `used` are left alone.
+void ignore_other_sections(Config& config, const std::vector<std::string>& used);
+
 DataOptions read_data_options(Config& config);  // section `data`
 
 std::string import_text(const ImportReport& report, const std::string& out);
