@@ -19,9 +19,9 @@ struct WarmupOptions {
   double flat_fraction = 0.6;
   double final_fraction = 0.03;
   double clip_norm = 1.0;                   // 0 = off
-  double probability_fraction = 0.25;       // of a batch's rows that also train the probability tokens
-  double probability_weight_start = 0.015;  // of the probability tokens' loss, ramped linearly
-  double probability_weight_end = 0.15;
+  double probability_fraction = 0.5;        // of a batch's rows that also train the probability tokens
+  double probability_weight_start = 0.135;  // of the probability tokens' loss, ramped linearly
+  double probability_weight_end = 1.35;
   std::int64_t micro_batch_rows = 32;  // sequences in one forward pass; changes speed and memory only
   std::int64_t validate_every = 100;   // 0 = only at the end
   std::int64_t save_every = 100;       // 0 = only at the end
