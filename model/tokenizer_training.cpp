@@ -73,6 +73,7 @@ std::unordered_map<std::string, std::string> trainer_settings(const VocabularyOp
       {"byte_fallback", "true"},
       {"character_coverage", "0.9999"},
       {"split_by_unicode_script", "false"},
+      {"split_by_whitespace", options.split_words ? "true" : "false"},
       {"split_digits", options.split_digits ? "true" : "false"},
       {"allow_whitespace_only_pieces", "true"},
       {"normalization_rule_name", "identity"},

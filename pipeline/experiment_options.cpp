@@ -58,6 +58,8 @@ ExperimentOptions read_experiment_options(Config& config) {
       "size", 2048, {.meaning = "pieces of the vocabulary, reserved ones included", .min = 320, .max = 65536});
   o.vocabulary.split_digits =
       tokenizer.boolean("split_digits", false, {.meaning = "digits as single pieces instead of whole numbers"});
+  o.vocabulary.split_words = tokenizer.boolean(
+      "split_words", false, {.meaning = "pieces end at spaces; false: a piece may span `NAME value`"});
   o.vocabulary_prompts =
       tokenizer.integer("prompts", 4000, {.meaning = "training prompts that the vocabulary is trained on", .min = 16});
   o.model = read_gpt_oss_config(config);
