@@ -2,14 +2,14 @@
 
 #ifdef KC_TORCH_HAS_BLAS
 
-extern "C" {
+extern "C" {  // NOLINTBEGIN(readability-identifier-naming): the names are BLAS's
 void sgemm_(const char* ta, const char* tb, const int* m, const int* n, const int* k, const float* alpha,
             const float* a, const int* lda, const float* b, const int* ldb, const float* beta, float* c,
             const int* ldc);
 void dgemm_(const char* ta, const char* tb, const int* m, const int* n, const int* k, const double* alpha,
             const double* a, const int* lda, const double* b, const int* ldb, const double* beta, double* c,
             const int* ldc);
-}
+}  // NOLINTEND(readability-identifier-naming)
 
 namespace kc {
 namespace {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
@@ -84,8 +85,8 @@ class Reader {
   }
   void refuse_others() const {
     for (const auto& [key, value] : object_.items()) {
-      const auto known = [&key = key](const auto& list) {
-        return std::find(list.begin(), list.end(), key) != list.end();
+      const auto known = [&name = key](const auto& list) {
+        return std::find(list.begin(), list.end(), name) != list.end();
       };
       if (!value.is_null() && !known(read_) && !known(kHarmlessKeys))
         fail(file_, prefix_ + key, "not supported: it may change the arithmetic. Remove it if it does not");

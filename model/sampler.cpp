@@ -133,7 +133,7 @@ class Batch {
       row.slot = free_.back();
       free_.pop_back();
       decoder_.fill(row.slot, *open.prefix, open.prompt);
-      rows_.push_back(std::move(row));
+      rows_.push_back(row);
     }
   }
 
@@ -173,7 +173,7 @@ class Batch {
     std::vector<Row> left;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (goes_on[i])
-        left.push_back(std::move(rows_[i]));
+        left.push_back(rows_[i]);
       else
         free_.push_back(rows_[i].slot);
     }
