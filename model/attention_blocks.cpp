@@ -4,7 +4,7 @@
 
 #include "model/cpu_kernels.h"
 #include "model/gemm.h"
-#include "model/parallel_torch.h"
+#include "model/parallel.h"
 
 namespace kc {
 namespace {

@@ -14,7 +14,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "model/cpu_kernels.h"
-#include "model/parallel_torch.h"
+#include "model/parallel.h"
 
 namespace kc {
 namespace {

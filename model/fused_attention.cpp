@@ -9,7 +9,7 @@
 
 #include "model/attention_blocks_torch.h"
 #include "model/fused_torch.h"
-#include "model/parallel_torch.h"
+#include "model/parallel.h"
 
 namespace kc::fused_cpu {
 namespace {

@@ -10,7 +10,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "model/fused_torch.h"
-#include "model/parallel_torch.h"
+#include "model/parallel.h"
 #include "model/routing_torch.h"
 
 namespace kc::fused_cpu {

@@ -5,7 +5,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "model/fused_torch.h"
-#include "model/parallel_torch.h"
+#include "model/parallel.h"
 
 namespace kc::fused_cpu {
 namespace {

@@ -36,7 +36,7 @@ std::pair<double, double> correction_range(const GptOssConfig& c) {
 at::Tensor rope_inverse_frequencies(const GptOssConfig& c) {
   const at::Tensor exponent = at::arange(0, c.head_dim, 2, at::kFloat).div(static_cast<double>(c.head_dim));
   const at::Tensor periods = at::pow(at::Scalar(c.rope_theta), exponent);
-  const at::Tensor kept = periods.reciprocal();
+  at::Tensor kept = periods.reciprocal();
   if (c.rope_factor <= 1) return kept;
   const at::Tensor stretched = periods.mul(c.rope_factor).reciprocal();
   const auto [low, high] = correction_range(c);

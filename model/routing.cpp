@@ -5,7 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
-#include "model/parallel_torch.h"
+#include "model/parallel.h"
 
 namespace kc {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "model/cpu_kernels.h"
 #include "model/decoder_torch.h"
-#include "model/parallel_torch.h"
+#include "model/parallel.h"
 #include "model/sampler_torch.h"
 
 namespace kc {

@@ -32,7 +32,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder);
 struct VocabularyOptions {
   std::int64_t size = 2048;
   bool split_digits = false;               // measured: whole numbers as pieces learn better
-  bool split_words = false;           // measured: pieces that span `NAME value` learn better than one piece a word
+  bool split_words = false;                // measured: pieces that span `NAME value` learn better than one piece a word
   std::vector<std::string> reserved = {};  // pieces that are one id each
 };
 

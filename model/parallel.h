@@ -1,22 +1,15 @@
 #pragma once
-// Splitting work among ATen's threads. Results never depend on which thread did what.
-#include <atomic>
+// Splitting work among the compute threads (set_compute_threads). Results never depend on which thread did what.
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
-
-#include <ATen/Parallel.h>
 
 namespace kc {
 
-// f(i) once for each i in [0, count), handed out one at a time; the tasks must be independent.
-template <class F>
-void parallel_tasks(std::int64_t count, const F& f) {
-  std::atomic<std::int64_t> next{0};
-  const std::int64_t workers = std::min<std::int64_t>(count, at::get_num_threads());
-  at::parallel_for(0, workers, 1, [&](std::int64_t, std::int64_t) {
-    for (std::int64_t i = next++; i < count; i = next++) f(i);
-  });
-}
+// task(i) once for each i in [0, count), handed out one at a time; the tasks must be independent. The first exception
+// is thrown again here, after all threads have ended.
+void parallel_tasks(std::int64_t count, const std::function<void(std::int64_t)>& task);
 
 // f(from, to) over blocks of `grain` consecutive rows.
 template <class F>
