@@ -23,10 +23,14 @@ struct Arguments {
   std::int64_t rows = 0, samples = 0;
 };
 
+std::string checked_reading(const std::string& reading) {
+  return reading == kc::kGuardedReading ? reading : kc::name_of(kc::wire_format_of(reading));
+}
+
 kc::EvaluateOptions evaluate_options(const kc::ExperimentOptions& stored, const Arguments& arguments) {
   kc::EvaluateOptions options = stored.evaluate;
   if (!arguments.split.empty()) options.splits = {kc::name_of(kc::part_of(arguments.split))};
-  if (!arguments.reading.empty()) options.readings = {kc::name_of(kc::wire_format_of(arguments.reading))};
+  if (!arguments.reading.empty()) options.readings = {checked_reading(arguments.reading)};
   if (arguments.rows > 0) options.rows = arguments.rows;
   if (arguments.samples > 0) options.samples = arguments.samples;
   return options;
@@ -63,7 +67,7 @@ int main(int argc, char** argv) {
       .option("--data", arguments.data, "measurements (HDF5); default: those of the checkpoint's config")
       .option("--split", arguments.split,
               "validation, kernels, task or device; default: those of the checkpoint's config")
-      .option("--reading", arguments.reading, "direct or compact; default: both")
+      .option("--reading", arguments.reading, "direct, guarded or compact; default: those of the checkpoint's config")
       .option("--rows", arguments.rows, "pairs drawn from each split")
       .option("--samples", arguments.samples, "completions per row of the sampled reading")
       .option("--out", arguments.out, "folder for evaluation.json, predictions and reliability diagrams");

@@ -1,5 +1,7 @@
 #include "pipeline/evaluation_run.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -80,16 +82,41 @@ std::vector<EvaluatedRow> forecast_set(const EvaluationSet& set, Forecaster& for
   return rows;
 }
 
+namespace {
+
+std::vector<EvaluatedRow> read_set(const EvaluationContext& context, const EvaluationSet& set,
+                                   const std::string& reading) {
+  const WireFormat wire = reading == kGuardedReading ? WireFormat::direct : wire_format_of(reading);
+  const auto forecaster = make_policy_forecaster(*context.sampler, *context.encoder, {.reading = wire},
+                                                 evaluation_rng(context, "forecasts " + name_of(wire)));
+  const std::int64_t samples = wire == WireFormat::direct ? 1 : context.options.samples;
+  std::vector<EvaluatedRow> rows = forecast_set(set, *forecaster, samples, context.stop);
+  if (reading == kGuardedReading) guard(rows, *context.profile);
+  return rows;
+}
+
+}  // namespace
+
+void guard(std::vector<EvaluatedRow>& rows, const TrainingProfile& profile) {
+  for (EvaluatedRow& row : rows) {
+    const bool known = std::binary_search(profile.tasks.begin(), profile.tasks.end(), row.task) &&
+                       std::binary_search(profile.devices.begin(), profile.devices.end(), row.device);
+    if (known) continue;
+    for (ForecastResult& sample : row.samples) {
+      Forecast forecast;
+      forecast.p = profile.base_rates;
+      forecast.predicted_bin = argmax_bin(forecast.p);
+      sample.parsed = forecast;
+    }
+  }
+}
+
 ModelEvaluation evaluate_model(const EvaluationContext& context) {
   ModelEvaluation result;
   for (const std::string& reading : context.options.readings) {
-    const WireFormat wire = wire_format_of(reading);
-    const auto forecaster = make_policy_forecaster(*context.sampler, *context.encoder, {.reading = wire},
-                                                   evaluation_rng(context, "forecasts " + reading));
-    const std::int64_t samples = wire == WireFormat::direct ? 1 : context.options.samples;
     for (const EvaluationSet& set : *context.sets) {
       auto& rows = result.rows[reading][set.split];
-      rows = forecast_set(set, *forecaster, samples, context.stop);
+      rows = read_set(context, set, reading);
       result.evaluations[reading][set.split] =
           evaluate(rows, evaluation_options(context), evaluation_rng(context, set.split));
     }

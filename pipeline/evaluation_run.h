@@ -30,6 +30,12 @@ EvaluationSet draw_evaluation_set(const ExperimentData& data, Part part, std::in
 std::vector<EvaluatedRow> forecast_set(const EvaluationSet& set, Forecaster& forecaster, std::int64_t samples,
                                        std::stop_token stop);
 
+// The reading `guarded`: the direct reading, with the base rates of the training split in place of every forecast for a
+// task or a device that the model was not trained on. A model is overconfident there; this one knows that it does not
+// know.
+inline constexpr const char* kGuardedReading = "guarded";
+void guard(std::vector<EvaluatedRow>& rows, const TrainingProfile& profile);
+
 // Everything about one state of a model: by reading, by split.
 struct ModelEvaluation {
   std::map<std::string, std::map<std::string, std::vector<EvaluatedRow>>> rows;  // [reading][split]

@@ -29,12 +29,15 @@ EvaluateOptions read_evaluate_options(Config& config) {
       {.meaning = "draws the evaluation rows; not derived from run.seed, so runs compare on the same rows", .min = 0}));
   o.ensemble_mean =
       s.boolean("ensemble_mean", false, {.meaning = "average the parsed distributions of a row's samples"});
-  o.readings = s.texts("readings", {"direct", "compact"}, {.meaning = "ways of reading the model: direct, compact"});
+  o.readings = s.texts(
+      "readings", {"direct", "guarded", "compact"},
+      {.meaning =
+           "ways of reading the model: direct; guarded (direct, base rates for unknown tasks and devices); compact"});
   o.splits =
       s.texts("splits", {"kernels", "task", "device"}, {.meaning = "held-out parts to evaluate, where they exist"});
   for (const std::string& reading : o.readings) {
-    if (reading != "direct" && reading != "compact")
-      s.fault("readings", "expected direct or compact, found " + reading);
+    if (reading != "direct" && reading != "guarded" && reading != "compact")
+      s.fault("readings", "expected direct, guarded or compact, found " + reading);
   }
   for (const std::string& split : o.splits) {
     if (split != "validation" && split != "kernels" && split != "task" && split != "device") {

@@ -4,6 +4,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "pipeline/evaluation_run.h"
 #include "pipeline/forecasting.h"
 #include "pipeline/pair_examples.h"
 #include "pipeline/resources.h"
@@ -69,6 +70,23 @@ TEST_F(Experiment, TheProfileKnowsItsOwnPromptsAndNotOthers) {
   const TrainingProfile back = read_training_profile(folder_ / "profile.json");
   EXPECT_EQ(back.seen_tokens, profile.seen_tokens);
   EXPECT_EQ(back.base_rates, profile.base_rates);
+}
+
+TEST_F(Experiment, TheGuardAnswersBaseRatesForAnUnknownTaskOnly) {
+  TrainingProfile profile = make_training_profile(*data_, *encoder_, hardware_, 1);
+  profile.base_rates = {0.3, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1};
+  Forecast sure;
+  sure.p = one_hot(8);
+  sure.predicted_bin = 8;
+  ForecastResult result;
+  result.parsed = sure;
+  std::vector<EvaluatedRow> rows{{"a", "widen", "AMD EPYC", 8, 3.0, {result}},
+                                 {"b", "unknown", "AMD EPYC", 8, 3.0, {result}},
+                                 {"c", "widen", "another device", 8, 3.0, {result}}};
+  guard(rows, profile);
+  EXPECT_EQ(rows[0].samples.front().parsed->p, one_hot(8));
+  EXPECT_EQ(rows[1].samples.front().parsed->p, profile.base_rates);
+  EXPECT_EQ(rows[2].samples.front().parsed->predicted_bin, 1);
 }
 
 TEST_F(Experiment, LeadingDefinesOfAKernelFileAreItsTunables) {
