@@ -35,6 +35,10 @@ EvaluationSet draw_evaluation_set(const ExperimentData& data, Part part, std::in
                                   const HardwareTable& hardware, Binning binning) {
   const PairDraw draw = data.sampler(part).draw_balanced({.count = rows, .binning = binning},
                                                          RngStream(seed).child("evaluation rows").child(name_of(part)));
+  for (Bin bin = 1; bin <= kBins; ++bin) {
+    const std::int64_t missing = draw.shortfall[static_cast<std::size_t>(bin - 1)];
+    if (missing > 0) log::warning(fmt::format("split {}: bin {} has {} pairs too few", name_of(part), bin, missing));
+  }
   EvaluationSet set{name_of(part), {}, {}};
   for (const PairRow& row : draw.rows) {
     const Measurement& reference = data.store().measurements[row.reference];
