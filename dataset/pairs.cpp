@@ -126,7 +126,7 @@ std::string name_of(PairKind kind) {
 }
 
 PairSampler::PairSampler(const Store& store, const std::vector<Part>& parts, Part part)
-    : store_(&store), groups_(pair_groups(store, parts, part)) {}
+    : groups_(pair_groups(store, parts, part)) {}
 PairSampler::~PairSampler() = default;
 PairSampler::PairSampler(PairSampler&&) noexcept = default;
 PairSampler& PairSampler::operator=(PairSampler&&) noexcept = default;

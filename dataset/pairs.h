@@ -42,7 +42,7 @@ struct PairDrawOptions {
 
 class PairSampler {
  public:
-  // Both members of a pair come from the same part. `store` must outlive the sampler. Error{bad_data} when an ok row of
+  // Both members of a pair come from the same part. Error{bad_data} when an ok row of
   // the part has no speedup (log2_speedup_scalar).
   PairSampler(const Store& store, const std::vector<Part>& parts, Part part);
   ~PairSampler();
@@ -60,7 +60,6 @@ class PairSampler {
   std::size_t kernels() const;
 
  private:
-  const Store* store_;
   std::vector<PairGroup> groups_;
 };
 

@@ -42,7 +42,7 @@ class ByteReader {
   template <class T>
   T number() {
     T value;
-    std::memcpy(&value, next(sizeof(T)).data(), sizeof(T));
+    next(sizeof(T)).copy(reinterpret_cast<char*>(&value), sizeof(T));
     return value;
   }
   std::string text() { return std::string(next(number<std::uint64_t>())); }

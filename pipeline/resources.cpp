@@ -37,7 +37,7 @@ fs::path follow(const fs::path& run, const char* name) {
 }  // namespace
 
 fs::path find_checkpoint(const fs::path& path) {
-  const fs::path folder = find_resource(path);
+  fs::path folder = find_resource(path);
   if (fs::exists(folder / "manifest.json")) return folder;
   for (const char* name : {"best", "latest", "warm_start"}) {
     const fs::path found = follow(folder, name);

@@ -1,6 +1,6 @@
 #include "pipeline/training_run.h"
 
-#include <chrono>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -64,12 +64,25 @@ std::shared_ptr<const Tokenizer> prepare_vocabulary(const Session& session) {
   return tokenizer;
 }
 
+// Weights, gradients and two moments, all fp32: what training holds at least.
+void require_memory(const GptOssConfig& model) {
+  const double needed_gb = 16.0 * static_cast<double>(model.parameter_count()) / 1e9;
+  const double machine_gb =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE)) / 1e9;
+  if (needed_gb <= machine_gb) return;
+  throw Error(ErrorKind::config,
+              fmt::format("a model of {} parameters needs {:.0f} GB to train, this machine has {:.0f} GB: make the "
+                          "sizes of section model smaller",
+                          model.parameter_count(), needed_gb, machine_gb));
+}
+
 void prepare_model(Session& session) {
   if (!session.options.run.init.empty()) {
     const fs::path init = find_checkpoint(session.options.run.init);
     session.model = std::make_unique<LanguageModel>(LanguageModel::load(init));
     log::info("starting from " + init.string());
   } else {
+    require_memory(session.options.model);
     session.model = std::make_unique<LanguageModel>(session.options.model, prepare_vocabulary(session),
                                                     session.rng.child("weights"));
   }

@@ -18,7 +18,7 @@ struct TrainingRunResult {
 };
 
 // `resume` continues the run in its folder; without it an existing run folder is an Error{usage} that says so. Writes
-// the files of docs/run-folder.md. Throws Error{interrupted} with everything finished so far on disk.
+// the files of checkpoints/README.md. Throws Error{interrupted} with everything finished so far on disk.
 TrainingRunResult run_training(const ExperimentOptions& options, bool resume, std::stop_token stop);
 
 // run.dir, or its default under the project's checkpoints/.
