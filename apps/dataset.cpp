@@ -59,7 +59,11 @@ int compare(const Arguments& arguments, bool json) {
 int main(int argc, char** argv) {
   kc::CommandLine line("dataset", "Import, inspect and compare measurements", kExamples, false);
   Arguments arguments;
-  kc::CommandLine& importing = line.subcommand("import", "Bring other formats into the store", kExamples, false, {});
+  kc::CommandLine& importing = line.subcommand("import", "Bring other formats into the store", kExamples, false, [] {
+    throw kc::Error(kc::ErrorKind::usage,
+                    "dataset import needs a format: rows or published; dataset import --help shows examples");
+    return 0;
+  });
   kc::CommandLine* rows = nullptr;
   kc::CommandLine* published = nullptr;
   rows = &importing.subcommand("rows", "Rows and kernels of the GPU timings bundle", kExamples, false,

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/command_line.h"
+#include "base/error.h"
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "pipeline/evaluation_run.h"
@@ -24,10 +25,16 @@ struct Arguments {
 };
 
 std::string checked_reading(const std::string& reading) {
-  return reading == kc::kGuardedReading ? reading : kc::name_of(kc::wire_format_of(reading));
+  if (reading == "direct" || reading == "compact" || reading == kc::kGuardedReading) return reading;
+  throw kc::Error(kc::ErrorKind::usage, "unknown reading '" + reading + "': expected direct, guarded or compact");
 }
 
 kc::EvaluateOptions evaluate_options(const kc::ExperimentOptions& stored, const Arguments& arguments) {
+  if (arguments.rows < 0 || (arguments.rows > 0 && arguments.rows < 8) || arguments.samples < 0) {
+    throw kc::Error(kc::ErrorKind::usage,
+                    fmt::format("--rows needs at least 8 pairs and --samples at least 1, found {} and {}",
+                                arguments.rows, arguments.samples));
+  }
   kc::EvaluateOptions options = stored.evaluate;
   if (!arguments.split.empty()) options.splits = {kc::name_of(kc::part_of(arguments.split))};
   if (!arguments.reading.empty()) options.readings = {checked_reading(arguments.reading)};

@@ -28,6 +28,10 @@ struct Arguments {
 };
 
 kc::ForecastJob read_job(const Arguments& arguments) {
+  if (!(arguments.threshold >= 0 && arguments.threshold <= 1)) {
+    throw kc::Error(kc::ErrorKind::usage,
+                    fmt::format("--threshold is a confidence in [0, 1], found {}", arguments.threshold));
+  }
   if (arguments.files.size() < 2) {
     throw kc::Error(kc::ErrorKind::usage, "give the reference kernel's file and at least one candidate's");
   }

@@ -84,6 +84,7 @@ int label(const kc::CommonOptions& common, const Arguments& arguments) {
   require_host(arguments.device);
   const std::optional<kc::HostOptions> options = host_options(common);
   if (!options) return 0;
+  if (arguments.limit < 0) throw kc::Error(kc::ErrorKind::usage, "--limit counts candidates of each task; 0 means all");
   if (arguments.out.empty()) throw kc::Error(kc::ErrorKind::usage, "give --out FILE.h5, where the labels go");
   const std::vector<kc::TaskPack> tasks = load_tasks(arguments.tasks);
   for (const kc::TaskPack& task : tasks) kc::admit_task(task, *options);

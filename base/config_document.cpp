@@ -28,7 +28,11 @@ struct Source {
   ConfigPlace at(const YAML::Mark& mark) const { return {name, has_lines && !mark.is_null() ? mark.line + 1 : 0}; }
 };
 
-ConfigValue convert(const YAML::Node& node, const ConfigPlace& place) {
+// An alias may point at a mapping that holds it: such a document has no end.
+constexpr int kDeepest = 32;
+
+ConfigValue convert(const YAML::Node& node, const ConfigPlace& place, int depth = 0) {
+  if (depth > kDeepest) fail(place, "values are nested too deeply, or an alias holds itself");
   ConfigValue value;
   value.place = place;
   if (node.IsScalar()) {
@@ -37,7 +41,7 @@ ConfigValue convert(const YAML::Node& node, const ConfigPlace& place) {
     value.quoted = node.Tag() == "!";
   } else if (node.IsSequence()) {
     value.kind = ConfigValue::Kind::list;
-    for (const YAML::Node& item : node) value.items.push_back(convert(item, place));
+    for (const YAML::Node& item : node) value.items.push_back(convert(item, place, depth + 1));
   } else if (!node.IsNull()) {
     value.kind = ConfigValue::Kind::other;
   }
@@ -45,13 +49,14 @@ ConfigValue convert(const YAML::Node& node, const ConfigPlace& place) {
 }
 
 // A mapping adds its members under "prefix.", everything else is one value. An empty mapping adds nothing.
-void flatten(const YAML::Node& mapping, const std::string& prefix, const Source& source, Layer& layer) {
+void flatten(const YAML::Node& mapping, const std::string& prefix, const Source& source, Layer& layer, int depth = 0) {
   for (const auto& member : mapping) {
     const ConfigPlace place = source.at(member.first.Mark());
+    if (depth > kDeepest) fail(place, "sections are nested too deeply, or an alias holds itself");
     if (!member.first.IsScalar()) fail(place, "a key must be plain text");
     const std::string key = prefix.empty() ? member.first.Scalar() : prefix + "." + member.first.Scalar();
     if (member.second.IsMap()) {
-      flatten(member.second, key, source, layer);
+      flatten(member.second, key, source, layer, depth + 1);
       continue;
     }
     const auto twin = std::find_if(layer.begin(), layer.end(), [&](const auto& entry) { return entry.first == key; });

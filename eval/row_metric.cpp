@@ -158,7 +158,7 @@ std::vector<RowMetric> mean_metrics(const ScoredRows& rows, const EvaluationOpti
   const std::pair<std::string, double (*)(const Probabilities&, Bin)> scores[] = {
       {"brier", brier_score}, {"crps", crps}, {"nll", nll}};
   for (const auto& [key, score] : scores) {
-    const SampleFigure figure = [score = score](const ScoredSample& s) { return score(s.p, s.truth); };
+    const SampleFigure figure = [rule = score](const ScoredSample& s) { return rule(s.p, s.truth); };
     add(key, Over::all, figure);
     add(key + "_parsed", Over::parsed, figure);
   }

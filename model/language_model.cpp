@@ -54,12 +54,20 @@ LanguageModel LanguageModel::load(const std::filesystem::path& folder) {
                 fmt::format("{}: tokenizer.model has SHA-256 {}, but manifest.json says {}: the vocabulary belongs to "
                             "another model",
                             folder.string(), impl->tokenizer->hash(), impl->manifest.tokenizer_hash));
+  const std::string& architecture = impl->manifest.architecture_hash;
+  if (!architecture.empty() && architecture != sha256_hex(read_file(folder / "config.json")))
+    throw Error(
+        ErrorKind::bad_data,
+        fmt::format("{}: config.json is not the one that manifest.json names (SHA-256 {}): restore it, or remove "
+                    "architecture_hash from the manifest to use the edited architecture",
+                    folder.string(), architecture));
   impl->weights = load_weights(folder, impl->config, impl->manifest.weights_hash);
   return LanguageModel(std::move(impl));
 }
 
 void LanguageModel::save(const std::filesystem::path& folder, Manifest manifest) const {
   save_gpt_oss_config(impl_->config, folder / "config.json");
+  manifest.architecture_hash = sha256_hex(read_file(folder / "config.json"));
   write_json_file(folder / "generation_config.json", nlohmann::json{{"do_sample", true}, {"temperature", 1.0}});
   impl_->tokenizer->save(folder);
   manifest.tokenizer_hash = impl_->tokenizer->hash();

@@ -23,6 +23,7 @@ struct Manifest {
   std::string prompt_hash = {};
   std::string tokenizer_hash = {};
   std::string weights_hash = {};
+  std::string architecture_hash = {};  // of config.json
 };
 
 class LanguageModel {
@@ -37,7 +38,7 @@ class LanguageModel {
   ~LanguageModel();
 
   // Writes config.json, generation_config.json, model.safetensors, tokenizer.model and manifest.json into `folder`,
-  // which must exist (use AtomicFolder); fills manifest's weights_hash and tokenizer_hash.
+  // which must exist (use AtomicFolder); fills manifest's weights_hash, architecture_hash and tokenizer_hash.
   void save(const std::filesystem::path& folder, Manifest manifest) const;
 
   const GptOssConfig& config() const;

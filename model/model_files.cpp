@@ -97,6 +97,7 @@ Manifest load_manifest(const std::filesystem::path& folder) {
     m.prompt_hash = root.value("prompt_hash", "");
     m.tokenizer_hash = root.value("tokenizer_hash", "");
     m.weights_hash = root.value("weights_hash", "");
+    m.architecture_hash = root.value("architecture_hash", "");
   } catch (const json::exception& e) {
     fail(file, fmt::format("not a manifest of a model folder: {}", e.what()));
   }
@@ -114,7 +115,8 @@ void save_manifest(const std::filesystem::path& folder, const Manifest& m) {
                                                  {"config_hash", m.config_hash},
                                                  {"prompt_hash", m.prompt_hash},
                                                  {"tokenizer_hash", m.tokenizer_hash},
-                                                 {"weights_hash", m.weights_hash}});
+                                                 {"weights_hash", m.weights_hash},
+                                                 {"architecture_hash", m.architecture_hash}});
 }
 
 }  // namespace kc

@@ -181,16 +181,23 @@ int show_split(const CommonOptions& common) {
   const Store store = read_store(find_resource(data.path));
   const std::vector<Part> parts = assign_parts(store, data.split);
   Table table({"part", "kernels", "ordered pairs"});
+  nlohmann::json json;
   for (const Part part : {Part::train, Part::validation, Part::kernels, Part::task, Part::device}) {
     const PairSampler sampler(store, parts, part);
     std::int64_t pairs = 0;
     for (const std::int64_t count : sampler.available(data.binning)) pairs += count;
     table.add_row({name_of(part), std::to_string(sampler.kernels()), std::to_string(pairs)});
+    json["parts"][name_of(part)] = {{"kernels", sampler.kernels()}, {"ordered_pairs", pairs}};
   }
-  std::cout << table.render();
   const std::vector<std::string> leaks = find_leaks(store, parts, !data.split.device_new_kernels);
-  for (const std::string& leak : leaks) std::cout << "leak: " << leak << "\n";
-  std::cout << (leaks.empty() ? "no kernel text stands on two sides\n" : "");
+  json["leaks"] = leaks;
+  if (common.json) {
+    std::cout << json.dump() << "\n";
+  } else {
+    std::cout << table.render();
+    for (const std::string& leak : leaks) std::cout << "leak: " << leak << "\n";
+    std::cout << (leaks.empty() ? "no kernel text stands on two sides\n" : "");
+  }
   return leaks.empty() ? 0 : exit_code(ErrorKind::check_failed);
 }
 

@@ -122,6 +122,46 @@ TEST_F(Programs, HelpConfigExplainsEveryKey) {
   }
 }
 
+TEST_F(Programs, AnAliasThatHoldsItselfIsAMessageNotACrash) {
+  std::ofstream(path("loop.yaml")) << "warmup: &a {x: *a}\n";
+  const ProgramResult result = run_program({"train", {"--config", path("loop.yaml"), "--print-config"}});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("loop.yaml"));
+}
+
+TEST_F(Programs, NumbersOutOfTheirRangeAreUsageErrors) {
+  std::ofstream(path("a.cpp")) << "void run() {}\n";
+  for (const char* threshold : {"-1", "2", "nan"}) {
+    EXPECT_EQ(run_program({"forecast", {path("a.cpp"), path("a.cpp"), "--threshold", threshold}}).exit_code, 2)
+        << threshold;
+  }
+  const std::string pretrained = std::string(KC_SOURCE_DIR) + "/checkpoints/pretrained";
+  EXPECT_EQ(run_program({"evaluate", {"--checkpoint", pretrained, "--rows", "3"}}).exit_code, 2);
+  EXPECT_EQ(run_program({"evaluate", {"--checkpoint", pretrained, "--samples", "-1"}}).exit_code, 2);
+  EXPECT_EQ(run_program({"measure", {"label", "--out", path("o.h5"), "--limit", "-5"}}).exit_code, 2);
+  EXPECT_EQ(run_program({"dataset", {"import"}}).exit_code, 2);
+}
+
+TEST_F(Programs, AModelLargerThanTheMachineIsRefusedBeforeItIsMade) {
+  write_store(path("store.h5"), synthetic_store());
+  const ProgramResult result = run_program({"train",
+                                            {"--set", "data.path=" + path("store.h5"), "--set",
+                                             "run.dir=" + path("run"), "--set", "model.num_local_experts=1000000"}});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("GB"));
+}
+
+TEST_F(Programs, AnEditedArchitectureIsRefused) {
+  const fs::path copy = folder_ / "checkpoint";
+  fs::copy(fs::path(KC_SOURCE_DIR) / "checkpoints" / "pretrained", copy);
+  std::string config = read_file(copy / "config.json");
+  config.replace(config.find("150000"), 6, "140000");
+  write_file_atomically(copy / "config.json", config);
+  const ProgramResult result = run_program({"evaluate", {"--checkpoint", copy.string()}});
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("config.json"));
+}
+
 TEST_F(Programs, AMissingCheckpointSaysWhatWasLookedFor) {
   const ProgramResult result = run_program({"evaluate", {"--checkpoint", path("nowhere")}});
   EXPECT_EQ(result.exit_code, 3);
