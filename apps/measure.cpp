@@ -43,7 +43,7 @@ std::vector<kc::TaskPack> load_tasks(const std::string& path) {
 // Nothing when the configuration was shown and there is no more to do.
 std::optional<kc::HostOptions> host_options(const kc::CommonOptions& common) {
   kc::Config config = kc::load_config(common);
-  const kc::HostOptions options = kc::read_host_options(config);
+  kc::HostOptions options = kc::read_host_options(config);
   kc::ignore_other_sections(config, {"measure"});
   if (kc::show_config(common, config)) return std::nullopt;
   return options;

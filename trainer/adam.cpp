@@ -11,8 +11,8 @@ namespace {
 
 class Adam final : public Optimizer {
  public:
-  Adam(std::vector<NamedParameter> parameters, const AdamOptions& options) : options_(options) {
-    for (NamedParameter& parameter : parameters) {
+  Adam(const std::vector<NamedParameter>& parameters, const AdamOptions& options) : options_(options) {
+    for (const NamedParameter& parameter : parameters) {
       Slot slot{parameter, zero_state(parameter), zero_state(parameter), {}};
       if (parameter.value.scalar_type() != at::kFloat) slot.master = parameter.value.detach().to(at::kFloat);
       slots_.push_back(std::move(slot));
@@ -80,8 +80,8 @@ class Adam final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adam(std::vector<NamedParameter> parameters, const AdamOptions& options) {
-  return std::make_unique<Adam>(std::move(parameters), options);
+std::unique_ptr<Optimizer> make_adam(const std::vector<NamedParameter>& parameters, const AdamOptions& options) {
+  return std::make_unique<Adam>(parameters, options);
 }
 
 }  // namespace kc

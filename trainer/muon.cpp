@@ -34,8 +34,8 @@ at::Tensor orthogonalise_wide(const at::Tensor& wide_BMN) {
 
 class Muon final : public Optimizer {
  public:
-  Muon(std::vector<NamedParameter> parameters, const MuonOptions& options) : options_(options) {
-    for (NamedParameter& parameter : parameters) {
+  Muon(const std::vector<NamedParameter>& parameters, const MuonOptions& options) : options_(options) {
+    for (const NamedParameter& parameter : parameters) {
       Slot slot{parameter, zero_state(parameter), {}};
       if (parameter.value.scalar_type() != at::kFloat) slot.master = parameter.value.detach().to(at::kFloat);
       const at::Tensor wide = lie_wide(parameter.value);
@@ -122,8 +122,8 @@ at::Tensor orthogonalise(const at::Tensor& matrices_BMN) {
   return stands ? result.transpose(1, 2) : result;
 }
 
-std::unique_ptr<Optimizer> make_muon(std::vector<NamedParameter> parameters, const MuonOptions& options) {
-  return std::make_unique<Muon>(std::move(parameters), options);
+std::unique_ptr<Optimizer> make_muon(const std::vector<NamedParameter>& parameters, const MuonOptions& options) {
+  return std::make_unique<Muon>(parameters, options);
 }
 
 }  // namespace kc

@@ -35,7 +35,7 @@ struct AdamOptions {
 };
 // Adam with bias correction and no weight decay (Kingma and Ba, 2015). Parameters of a narrower type than fp32 are
 // updated through fp32 copies, or small steps would be lost.
-std::unique_ptr<Optimizer> make_adam(std::vector<NamedParameter> parameters, const AdamOptions& options);
+std::unique_ptr<Optimizer> make_adam(const std::vector<NamedParameter>& parameters, const AdamOptions& options);
 
 struct MuonOptions {
   double learning_rate = 0.02;
@@ -44,7 +44,7 @@ struct MuonOptions {
 // Muon (Jordan and others, 2024): Nesterov momentum, then the update's nearest semi-orthogonal matrix. Linear weights
 // are [out, in], their step is scaled by sqrt(max(1, out / in)); expert stacks [E, in, out] are one matrix per expert,
 // unscaled.
-std::unique_ptr<Optimizer> make_muon(std::vector<NamedParameter> parameters, const MuonOptions& options);
+std::unique_ptr<Optimizer> make_muon(const std::vector<NamedParameter>& parameters, const MuonOptions& options);
 
 // Steps all of them; their states are joined.
 std::unique_ptr<Optimizer> join_optimizers(std::vector<std::unique_ptr<Optimizer>> parts);

@@ -105,6 +105,7 @@ TEST_F(TrainingPrograms, AKilledRunResumesToTheSameWeights) {
     EXPECT_EQ(read_file(folder_ / run / "evaluation.json"), read_file(folder_ / "whole" / "evaluation.json"))
         << after_s;
   }
+  EXPECT_GE(killed, 3);
 }
 
 TEST_F(TrainingPrograms, CtrlCLeavesARunThatResumes) {

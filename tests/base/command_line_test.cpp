@@ -99,7 +99,7 @@ TEST(CommandLine, EveryErrorKindHasItsExitCode) {
       {ErrorKind::environment, 3},  {ErrorKind::interrupted, 130}, {ErrorKind::internal, 70}};
   for (const auto& [kind, code] : codes) {
     CommandLine line = program();
-    const Outcome outcome = run(line, {}, [kind = kind]() -> int { throw Error(kind, "what happened"); });
+    const Outcome outcome = run(line, {}, [thrown = kind]() -> int { throw Error(thrown, "what happened"); });
     EXPECT_EQ(outcome.code, code);
     EXPECT_EQ(outcome.err, "train: what happened\n");
   }

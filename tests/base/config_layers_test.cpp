@@ -11,7 +11,6 @@ namespace kc {
 namespace {
 
 using test::TempFolder;
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

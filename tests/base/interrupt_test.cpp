@@ -15,7 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ExitedWithCode;
-using ::testing::HasSubstr;
 
 void wait_until_stopped(const std::stop_token& stop) {
   for (int i = 0; i < 5000 && !stop.stop_requested(); ++i) std::this_thread::sleep_for(1ms);

@@ -156,7 +156,7 @@ TEST(RngStream, ShuffleKeepsAllItemsAndReachesAllOrders) {
     ++orders[{items[0], items[1], items[2]}];
   }
   ASSERT_EQ(orders.size(), 6U);
-  for (const auto& [order, count] : orders) EXPECT_NEAR(count, kShuffles / 6, 150);
+  for (const auto& [order, count] : orders) EXPECT_NEAR(count, kShuffles / 6.0, 150);
 }
 
 }  // namespace

@@ -127,5 +127,5 @@ TEST(DamagedStore, TablesThatContradictEachOtherAreRefused) {
 }  // namespace kc
 
 // The HDF5 library loses a few bytes of its own when it gives up on a damaged file.
-extern "C" const char* __lsan_default_suppressions();                            // NOLINT(bugprone-reserved-identifier)
-extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __lsan_default_suppressions();                            // NOLINT
+extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }  // NOLINT

@@ -45,7 +45,8 @@ inline Probabilities random_distribution(RngStream& rng, double sharpness) {
 inline Bin draw(const Probabilities& p, RngStream& rng) {
   double u = rng.uniform();
   for (Bin b = 1; b < kBins; ++b) {
-    if ((u -= p[b - 1]) < 0) return b;
+    u -= p[b - 1];
+    if (u < 0) return b;
   }
   return kBins;
 }
