@@ -7,7 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "model/layers_torch.h"
-#include "model/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace kc {
 

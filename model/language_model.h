@@ -6,7 +6,7 @@
 
 #include "model/gpt_oss_config.h"
 #include "model/sampler.h"
-#include "model/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace kc {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "model/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace kc {
 

@@ -7,10 +7,10 @@
 
 #include "dataset/pairs.h"
 #include "model/gpt_oss_config.h"
-#include "model/tokenizer.h"
 #include "pipeline/dataset_views.h"
 #include "rewards/reward.h"
 #include "rollout/prompt_encoder.h"
+#include "tokenizer/tokenizer.h"
 #include "trainer/options.h"
 
 namespace kc {

@@ -3,7 +3,7 @@ import argparse
 import os
 import pathlib
 
-FOLDERS = ("base", "forecast", "dataset", "rewards", "measure", "eval", "model", "rollout", "trainer", "search",
+FOLDERS = ("base", "tokenizer", "forecast", "dataset", "rewards", "measure", "eval", "model", "rollout", "trainer", "search",
            "pipeline", "apps", "tests", "bench")
 
 

@@ -6,8 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "model/tokenizer.h"
 #include "model/transformer_torch.h"
+#include "tokenizer/tokenizer.h"
 
 namespace kc {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "model/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace kc {
 

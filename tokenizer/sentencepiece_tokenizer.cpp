@@ -1,4 +1,4 @@
-#include "model/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "model/sentencepiece_tokenizer.h"
-#include "model/utf8.h"
+#include "tokenizer/sentencepiece_tokenizer.h"
+#include "tokenizer/utf8.h"
 
 namespace kc {
 namespace {

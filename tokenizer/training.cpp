@@ -5,9 +5,9 @@
 #include <sentencepiece_trainer.h>
 
 #include "base/error.h"
-#include "model/sentencepiece_tokenizer.h"
-#include "model/tokenizer.h"
-#include "model/utf8.h"
+#include "tokenizer/sentencepiece_tokenizer.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/utf8.h"
 
 namespace kc {
 namespace {

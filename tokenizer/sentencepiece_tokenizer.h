@@ -2,7 +2,7 @@
 #include <memory>
 #include <string>
 
-#include "model/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace kc {
 
