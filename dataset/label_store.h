@@ -1,5 +1,5 @@
 #pragma once
-// The store of measurements: an HDF5 file (schema version 1, docs/data-format.md) and, while it is being written, a
+// The store of measurements: an HDF5 file (schema version 2, docs/data-format.md) and, while it is being written, a
 // checksummed append-only journal beside it (FILE.journal).
 #include <cstdint>
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace kc {
 
-inline constexpr int kStoreSchemaVersion = 1;
+inline constexpr int kStoreSchemaVersion = 2;
 
 // Rows that hold only a speedup against a named baseline.
 struct RatioRow {

@@ -14,7 +14,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "records are little-endian");
 
-constexpr std::uint64_t kRecordVersion = 1;
+// Version 2 adds facts. A row without facts is still written as version 1, so that its hash stays what it was.
+constexpr std::uint64_t kRecordVersion = 2;
 
 class ByteWriter {
  public:
@@ -118,9 +119,26 @@ Provenance get_provenance(ByteReader& in) {
   return p;
 }
 
+void put_facts(ByteWriter& out, const Facts& facts) {
+  out.number<std::uint64_t>(facts.size());
+  for (const auto& [name, value] : facts) {
+    out.text(name);
+    out.number(value);
+  }
+}
+
+Facts get_facts(ByteReader& in) {
+  Facts facts;
+  for (auto n = in.count(); n > 0; --n) {
+    std::string name = in.text();
+    facts[std::move(name)] = in.number<double>();
+  }
+  return facts;
+}
+
 std::string encode_with(const Measurement& m, std::string_view source) {
   ByteWriter out;
-  out.number(kRecordVersion);
+  out.number<std::uint64_t>(m.facts.empty() ? 1 : kRecordVersion);
   out.text(m.task);
   put_kernel(out, m.kernel, source);
   out.text(m.kernel_name);
@@ -135,6 +153,7 @@ std::string encode_with(const Measurement& m, std::string_view source) {
   }
   put_provenance(out, m.provenance);
   out.number<std::uint8_t>(m.is_seed);
+  if (!m.facts.empty()) put_facts(out, m.facts);
   return out.take();
 }
 
@@ -158,9 +177,9 @@ std::string encode(const Measurement& measurement) { return encode_with(measurem
 Measurement decode(std::string_view bytes) {
   ByteReader in(bytes);
   const auto version = in.number<std::uint64_t>();
-  if (version != kRecordVersion) {
+  if (version < 1 || version > kRecordVersion) {
     throw Error(ErrorKind::bad_data,
-                fmt::format("a record has version {}; this program reads {}", version, kRecordVersion));
+                fmt::format("a record has version {}; this program reads 1 to {}", version, kRecordVersion));
   }
   Measurement m;
   m.task = in.text();
@@ -178,6 +197,7 @@ Measurement decode(std::string_view bytes) {
   }
   m.provenance = get_provenance(in);
   m.is_seed = in.number<std::uint8_t>() != 0;
+  if (version >= 2) m.facts = get_facts(in);
   in.expect_end();
   return m;
 }
@@ -217,6 +237,7 @@ void check_storable(const Measurement& measurement) {
   check("language", measurement.kernel.language);
   check("template_id", measurement.kernel.template_id);
   for (const CaseTiming& timing : measurement.cases) check("case name", timing.name);
+  for (const auto& [name, value] : measurement.facts) check("fact", name);
 }
 
 }  // namespace kc

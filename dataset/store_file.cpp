@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -10,6 +12,7 @@ namespace {
 
 constexpr const char* kFormat = "kernelcast store";
 constexpr const char* kTables[] = {"sources", "kernels", "runs", "measurements", "cases", "ratios"};
+constexpr const char* kFactTable = "facts";  // since version 2
 
 // One list of columns for both directions: `Io` is a Writer or a Reader below, `Tables` is const for the writer.
 struct Writer {
@@ -78,6 +81,13 @@ void each_row_column(Io& io, Tables& t) {
   io.column("ratios/n", t.ratios.n);
 }
 
+template <class Io, class Tables>
+void each_fact_column(Io& io, Tables& t) {
+  io.column("measurements/fact_offsets", t.measurements.fact_offsets);
+  io.names("facts/name", t.facts.name);
+  io.column("facts/value", t.facts.value);
+}
+
 std::int64_t checked_version(const Hdf5Reader& file, const char* table) {
   if (!file.has(table)) file.fail(fmt::format("the table {} is missing; the file is damaged or foreign", table));
   const std::int64_t version = file.integer_attribute(table, "schema_version");
@@ -89,14 +99,21 @@ std::int64_t checked_version(const Hdf5Reader& file, const char* table) {
   return version;
 }
 
-// Reads the columns of the oldest version among the tables and brings them to kStoreSchemaVersion. A new version adds
-// its step here: read the old columns, fill the new ones. There is none before version 1.
+// Reads the columns of the file's version and brings them to kStoreSchemaVersion. A new version adds its step here:
+// read the old columns, fill the new ones. There is none before version 1.
 StoreTables read_and_upgrade(const Hdf5Reader& file) {
-  for (const char* table : kTables) checked_version(file, table);
+  std::int64_t version = kStoreSchemaVersion;
+  for (const char* table : kTables) version = std::min(version, checked_version(file, table));
   StoreTables tables;
   Reader reader{file};
   each_kernel_and_run_column(reader, tables);
   each_row_column(reader, tables);
+  if (version >= 2) {
+    checked_version(file, kFactTable);
+    each_fact_column(reader, tables);
+  } else {
+    tables.measurements.fact_offsets.assign(tables.measurements.case_offsets.size(), 0);
+  }
   return tables;
 }
 
@@ -104,6 +121,7 @@ void check_positions(const Hdf5Reader& file, const StoreTables& t) {
   check_offsets(file, "measurements/case_offsets", t.measurements.case_offsets, t.cases.name.size());
   check_offsets(file, "cases/candidate_offsets", t.cases.candidate_offsets, t.cases.candidate_ns.size());
   check_offsets(file, "cases/reference_offsets", t.cases.reference_offsets, t.cases.reference_ns.size());
+  check_offsets(file, "measurements/fact_offsets", t.measurements.fact_offsets, t.facts.name.size());
 }
 
 }  // namespace
@@ -113,16 +131,19 @@ std::string hdf5_bytes(const StoreTables& tables) {
   file.attribute("/", "format", kFormat);
   file.attribute("/", "schema_version", std::int64_t{kStoreSchemaVersion});
   file.attribute("/", "content_hash", tables.content_hash);
-  for (const char* table : kTables) {
+  const auto add_table = [&file](const char* table) {
     file.group(table);
     file.attribute(table, "schema_version", std::int64_t{kStoreSchemaVersion});
-  }
+  };
+  for (const char* table : kTables) add_table(table);
+  add_table(kFactTable);
   std::vector<std::string> hashes;
   for (const std::string& source : tables.sources) hashes.push_back(sha256_hex(source));
   file.names("sources/sha256", hashes);
   Writer writer{file};
   each_kernel_and_run_column(writer, tables);
   each_row_column(writer, tables);
+  each_fact_column(writer, tables);
   return file.finish();
 }
 

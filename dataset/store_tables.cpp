@@ -71,6 +71,11 @@ class TableBuilder {
     rows.is_seed.push_back(m.is_seed ? 1 : 0);
     for (const CaseTiming& timing : m.cases) add(timing);
     rows.case_offsets.push_back(t_.cases.name.size());
+    for (const auto& [name, value] : m.facts) {
+      t_.facts.name.push_back(name);
+      t_.facts.value.push_back(value);
+    }
+    rows.fact_offsets.push_back(t_.facts.name.size());
   }
 
   void add(const RatioRow& row) {
@@ -148,7 +153,8 @@ class TableReader {
     const MeasurementTable& m = t_.measurements;
     same("measurements", m.task.size(),
          {m.status.size(), m.kernel_name.size(), m.log.size(), m.kernel.size(), m.run.size(), m.is_seed.size(),
-          m.case_offsets.size() - 1});
+          m.case_offsets.size() - 1, m.fact_offsets.size() - 1});
+    same("facts", t_.facts.name.size(), {t_.facts.value.size()});
     const CaseTable& c = t_.cases;
     same("cases", c.name.size(), {c.work.size(), c.candidate_offsets.size() - 1, c.reference_offsets.size() - 1});
     const RatioTable& q = t_.ratios;
@@ -200,6 +206,9 @@ class TableReader {
     for (std::size_t c = rows.case_offsets[i]; c < rows.case_offsets[i + 1]; ++c) m.cases.push_back(timing(c));
     m.provenance = provenance(rows.run[i]);
     m.is_seed = rows.is_seed[i] != 0;
+    for (std::size_t f = rows.fact_offsets[i]; f < rows.fact_offsets[i + 1]; ++f) {
+      m.facts[t_.facts.name[f]] = t_.facts.value[f];
+    }
     return m;
   }
 

@@ -27,6 +27,7 @@ struct MeasurementTable {
   std::vector<std::uint32_t> kernel, run;
   std::vector<std::uint8_t> is_seed;
   std::vector<std::uint64_t> case_offsets = {0};  // rows of the case table
+  std::vector<std::uint64_t> fact_offsets = {0};  // rows of the fact table
 };
 
 struct CaseTable {
@@ -34,6 +35,11 @@ struct CaseTable {
   std::vector<double> work;
   std::vector<std::uint64_t> candidate_offsets = {0}, reference_offsets = {0};
   std::vector<float> candidate_ns, reference_ns;
+};
+
+struct FactTable {
+  std::vector<std::string> name;
+  std::vector<double> value;
 };
 
 struct RatioTable {
@@ -50,6 +56,7 @@ struct StoreTables {
   RunTable runs;
   MeasurementTable measurements;
   CaseTable cases;
+  FactTable facts;
   RatioTable ratios;
   std::string content_hash;
 };

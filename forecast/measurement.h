@@ -1,5 +1,6 @@
 #pragma once
 // What a measurement is, shared by the harness that makes it and the store that keeps it.
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,10 @@ struct Provenance {
   double noise_floor = 0;       // median |log2 ratio| of the run's A/A pairs (reference against itself); 0 = unknown
 };
 
+// Numbers about one measurement that are no timing, by name; names and units are listed in docs/data-format.md
+// (load_1min, frequency_mhz, threads, registers, spill_bytes ...). A fact that the device cannot tell is absent.
+using Facts = std::map<std::string, double>;
+
 struct Measurement {
   std::string task;
   KernelText kernel;
@@ -49,6 +54,7 @@ struct Measurement {
   std::vector<CaseTiming> cases;
   Provenance provenance;
   bool is_seed = false;  // the task's seed kernel
+  Facts facts;
 };
 
 // SHA-256 of template_id, source and parameters: names a kernel in the store.

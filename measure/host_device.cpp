@@ -98,6 +98,8 @@ class HostMeasurer : public Measurer {
         results[i].log = compiled[i].log;
       }
       describe(requests[i], results[i]);
+      results[i].facts = machine_facts(cores.runner);
+      results[i].facts["threads"] = pack.threads;
       std::error_code ignored;
       std::filesystem::remove_all(jobs[i].folder, ignored);
       on_result(i);

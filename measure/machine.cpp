@@ -5,8 +5,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <thread>
@@ -31,7 +33,30 @@ std::string physical_core(int cpu) {
   return name;
 }
 
+// The kernel's own reading, or what the processor reported when /proc/cpuinfo was read.
+double frequency_mhz(int core, const std::filesystem::path& root) {
+  std::ifstream scaling(root / fmt::format("sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq", core));
+  if (double khz = 0; scaling >> khz) return khz / 1000;
+  std::ifstream cpuinfo(root / "proc/cpuinfo");
+  int processor = -1;
+  for (std::string line; std::getline(cpuinfo, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    if (line.starts_with("processor")) processor = std::atoi(line.c_str() + colon + 1);
+    if (line.starts_with("cpu MHz") && processor == core) return std::atof(line.c_str() + colon + 1);
+  }
+  return 0;
+}
+
 }  // namespace
+
+Facts machine_facts(int core, const std::filesystem::path& root) {
+  Facts facts;
+  std::ifstream loads(root / "proc/loadavg");
+  if (double load = 0; loads >> load) facts["load_1min"] = load;
+  if (const double mhz = frequency_mhz(std::max(core, 0), root); mhz > 0) facts["frequency_mhz"] = mhz;
+  return facts;
+}
 
 std::string processor_model() {
   std::ifstream file("/proc/cpuinfo");

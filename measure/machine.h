@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <string>
 
+#include "forecast/measurement.h"
 #include "measure/process.h"
 
 namespace kc {
@@ -14,6 +15,10 @@ std::string processor_model();                                      // as the ma
 std::string program_version(const std::filesystem::path& program);  // first line of --version
 std::string utc_now();                                              // ISO 8601, seconds
 std::string random_run_id();                                        // 16 hexadecimal digits from the system
+
+// What the machine says of itself at this moment: load_1min (runnable tasks, mean of the last minute), frequency_mhz
+// (of `core`, -1: of the first; as the system reports it, absent where it does not). Files are below `root` (tests).
+Facts machine_facts(int core, const std::filesystem::path& root = "/");
 
 // A core for the harness and another physical one for the runner; -1 and `shared` when only one may be used.
 struct CorePair {

@@ -114,6 +114,8 @@ TEST(DamagedStore, TablesThatContradictEachOtherAreRefused) {
       [](StoreTables& t) { t.cases.work.pop_back(); },
       [](StoreTables& t) { t.measurements.case_offsets[1] = 99; },
       [](StoreTables& t) { t.cases.candidate_ns.pop_back(); },
+      [](StoreTables& t) { t.measurements.fact_offsets[1] = 99; },
+      [](StoreTables& t) { t.facts.value.push_back(1); },
   };
   for (std::size_t i = 0; i < faults.size(); ++i) {
     StoreTables tables = good;

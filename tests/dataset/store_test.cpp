@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
+#include "dataset/hdf5_file.h"
 #include "dataset/record.h"
 #include "tests/dataset/examples.h"
 
@@ -28,6 +30,7 @@ Store varied_store() {
   tuned.kernel.prologue = "#define grid_size_x 4\n";
   tuned.cases[0].reference_ns.clear();
   tuned.cases[1].reference_ns.clear();
+  tuned.facts = {{"load_1min", 1.25}, {"registers", 32}};
   store.measurements.push_back(tuned);
   RatioRow ratio;
   ratio.task = "level1/3";
@@ -58,6 +61,26 @@ TEST(Store, KeepsEveryFieldOfEveryRow) {
   EXPECT_TRUE(read.ratios[0].reference.source.empty());
   EXPECT_EQ(read.ratios[1].reference.source, "void broken(");
   EXPECT_EQ(read.content_hash.size(), 64U);
+}
+
+// The recording was written under version 1, which knew no facts: its rows still match its content hash.
+TEST(Store, ReadsAFileOfTheFirstSchemaVersion) {
+  const std::filesystem::path recording = std::filesystem::path(KC_SOURCE_DIR) / "dataset/recordings/host.h5";
+  const Hdf5Reader file(read_file(recording), recording);
+  if (file.integer_attribute("/", "schema_version") != 1) GTEST_SKIP() << "the recording has been written anew";
+  const Store store = read_store(recording);
+  EXPECT_GT(store.measurements.size(), 1000U);
+  EXPECT_TRUE(store.measurements.front().facts.empty());
+}
+
+TEST(Store, RowsWithoutFactsKeepTheHashesOfTheFirstRecordVersion) {
+  const Measurement plain = examples::measurement("task", "void f();", 1);
+  Measurement with_facts = plain;
+  with_facts.facts["threads"] = 1;
+  EXPECT_EQ(encode(plain).front(), 1);
+  EXPECT_EQ(encode(with_facts).front(), 2);
+  EXPECT_EQ(decode(encode(with_facts)).facts, with_facts.facts);
+  EXPECT_EQ(decode(encode(plain)).facts, Facts{});
 }
 
 TEST(Store, HoldsNoRowsToo) {
@@ -120,7 +143,7 @@ TEST(Store, OpensInH5pyWithoutOurCode) {
   const std::string output = examples::run_h5py(R"(
 import h5py, json, sys
 f = h5py.File(sys.argv[1])
-assert f.attrs['schema_version'] == 1 and f['cases'].attrs['schema_version'] == 1
+assert f.attrs['schema_version'] == 2 and f['cases'].attrs['schema_version'] == 2
 def texts(name):
     data, at = f[name + '_bytes'][:].tobytes(), f[name + '_offsets'][:]
     return [data[a:b] for a, b in zip(at[:-1], at[1:])]
@@ -131,11 +154,14 @@ print(m['task'].asstr()[row], m['status'].asstr()[6], texts('sources/text')[k['s
 print(json.loads(texts('kernels/parameters')[kernel]))
 case = m['case_offsets'][0]
 print(c['candidate_ns'][c['candidate_offsets'][case]:c['candidate_offsets'][case + 1]].dtype, texts('runs/device')[0].decode())
+first, end = m['fact_offsets'][row:row + 2]
+print(dict(zip(f['facts/name'].asstr()[first:end], f['facts/value'][first:end].tolist())))
 print(c['name'].asstr()[case], len(f['ratios/value']), f['ratios/value'][0])
 )",
                                                 (folder / "a.h5").string());
   EXPECT_EQ(output,
-            "task1 compile_error int tile = TILE;\n[['TILE', '8'], ['ALPHA', '1.5f']]\nfloat32 host\nsmall 2 1.394\n");
+            "task1 compile_error int tile = TILE;\n[['TILE', '8'], ['ALPHA', '1.5f']]\nfloat32 host\n{'load_1min': "
+            "1.25, 'registers': 32.0}\nsmall 2 1.394\n");
 }
 
 TEST(Store, IsNotReplacedWhileAJournalHoldsLabels) {
