@@ -95,8 +95,10 @@ std::vector<Candidate> list_candidates(const TaskPack& pack) {
     for (Parameters& parameters : instances_of(pack, source)) {
       if (template_id == pack.seed.template_id && parameters == pack.seed.parameters) continue;
       std::string name = name_of(source.file, parameters);
-      candidates.push_back(
-          {std::move(name), {"cpp", template_id, source.text, std::move(parameters)}, false, source.expect});
+      candidates.push_back({std::move(name),
+                            {pack.seed.language, template_id, source.text, std::move(parameters)},
+                            false,
+                            source.expect});
     }
   }
   return candidates;

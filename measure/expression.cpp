@@ -15,6 +15,13 @@ double remainder_of(double a, double b) {
   return std::fmod(a, b);
 }
 
+double ceil_div(double a, double b) {
+  if (b == 0) throw mu::ParserError("division by zero");
+  return std::ceil(a / b);
+}
+
+double floor_of(double a) { return std::floor(a); }
+
 }  // namespace
 
 double evaluate(const std::string& expression, const Variables& variables) {
@@ -22,6 +29,8 @@ double evaluate(const std::string& expression, const Variables& variables) {
   try {
     mu::Parser parser;
     parser.DefineOprt("%", remainder_of, mu::prMUL_DIV);
+    parser.DefineFun("ceil_div", ceil_div);
+    parser.DefineFun("floor", floor_of);
     for (const auto& [name, number] : variables) parser.DefineConst(name, number);
     parser.SetExpr(expression);
     value = parser.Eval();

@@ -1,5 +1,5 @@
 #pragma once
-// Expressions of task packs: muParser's, with `a % b` as the remainder of integers.
+// Expressions of task packs: muParser's, with `a % b` as the remainder of integers, `ceil_div(a, b)` and `floor(a)`.
 #include <cstdint>
 #include <map>
 #include <string>

@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <set>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "measure/expression.h"
 #include "measure/generators.h"
-#include "measure/yaml_reader.h"
+#include "measure/task_pack_parts.h"
 
 namespace kc {
+
+using namespace task_parts;
+
 namespace {
 
 constexpr std::pair<const char*, DataType> kTypes[] = {{"f32", DataType::f32}, {"f64", DataType::f64},
@@ -27,53 +28,10 @@ DataType read_type(const YamlReader& node) {
   throw node.fault(fmt::format("unknown type '{}'; expected f32, f64, i32, i64, u8 or u32", name));
 }
 
-// Adds the line of the file to a fault of an expression.
-template <class F>
-auto located(const YamlReader& node, const F& evaluation) {
-  try {
-    return evaluation();
-  } catch (const Error& e) {
-    throw node.fault(e.what());
-  }
-}
-
-bool is_identifier(const std::string& name) {
-  const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
-  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
-         std::all_of(name.begin(), name.end(), is_word);
-}
-
-std::string read_identifier(const YamlReader& node) {
-  const std::string name = node.text();
-  if (!is_identifier(name)) throw node.fault(fmt::format("'{}' is not a name of letters, digits and _", name));
-  return name;
-}
-
-std::string read_source(const TaskPack& pack, const YamlReader& node) {
-  const std::filesystem::path file = pack.folder / node.text();
-  if (!std::filesystem::is_regular_file(file)) throw node.fault(fmt::format("the file {} is missing", file.string()));
-  return read_file(file);
-}
-
-void read_cases(TaskPack& pack, const YamlReader& root) {
+void read_sizes(TaskPack& pack, const YamlReader& root) {
   for (const YamlReader& name : root.at("sizes").items()) pack.size_names.push_back(read_identifier(name));
   const std::size_t sizes = pack.size_names.size();
   if (sizes == 0 || sizes > kMaxSizes) throw root.at("sizes").fault(fmt::format("expected 1 to {} sizes", kMaxSizes));
-  for (const YamlReader& node : root.at("cases").items()) {
-    node.allow_keys({"name", "sizes"});
-    CaseSpec spec;
-    spec.name = node.at("name").text();
-    for (const auto& [name, value] : node.at("sizes").entries()) {
-      const bool known = std::find(pack.size_names.begin(), pack.size_names.end(), name) != pack.size_names.end();
-      if (!known) throw value.fault("not one of the task's sizes");
-      spec.sizes[name] = value.integer();
-    }
-    for (const std::string& name : pack.size_names) {
-      if (!spec.sizes.contains(name)) throw node.fault(fmt::format("case {} lacks the size {}", spec.name, name));
-    }
-    pack.cases.push_back(std::move(spec));
-  }
-  if (pack.cases.empty()) throw root.at("cases").fault("a task needs at least one case");
 }
 
 void read_generator(const TaskPack& pack, TensorSpec& tensor, const YamlReader& node) {
@@ -130,81 +88,64 @@ Tolerance read_tolerance(const YamlReader& node) {
   return tolerance;
 }
 
-std::string read_expect(const YamlReader& node) {
-  const std::string expect = node.text_or("expect", "");
-  for (const char* known : {"", "ok", "compile_error", "runtime_error", "incorrect", "timeout"}) {
-    if (expect == known) return expect;
-  }
-  throw node.at("expect").fault(fmt::format("unknown status '{}'", expect));
-}
-
-CandidateSource read_candidate(const TaskPack& pack, const YamlReader& node) {
-  node.allow_keys({"source", "tunables", "constraints", "max_instances", "expect"});
-  CandidateSource source;
-  source.file = node.at("source").text();
-  source.text = read_source(pack, node.at("source"));
-  source.expect = read_expect(node);
-  if (node.has("max_instances")) source.max_instances = node.at("max_instances").integer();
-  if (!node.has("tunables")) {
-    if (node.has("constraints")) throw node.at("constraints").fault("constraints without tunables");
-    return source;
-  }
-  for (const auto& [name, values] : node.at("tunables").entries()) {
-    if (!is_identifier(name)) throw values.fault("not a name of letters, digits and _");
-    std::vector<std::string> texts;
-    for (const YamlReader& value : values.items()) texts.push_back(value.text());
-    if (texts.empty()) throw values.fault("a tunable needs at least one value");
-    source.tunables.emplace_back(name, std::move(texts));
-  }
-  if (!node.has("constraints")) return source;
-  Variables first;
-  for (const auto& [name, values] : source.tunables) first[name] = std::strtod(values[0].c_str(), nullptr);
-  for (const YamlReader& constraint : node.at("constraints").items()) {
-    source.constraints.push_back(constraint.text());
-    located(constraint, [&] { return evaluate(constraint.text(), first); });
-  }
-  return source;
-}
-
-// The seed's parameters in the order in which its template declares them.
-Parameters order_as_declared(const TaskPack& pack, const std::string& file, const Parameters& set,
-                             const YamlReader& node) {
-  const auto source = std::find_if(pack.sources.begin(), pack.sources.end(),
-                                   [&](const CandidateSource& s) { return s.file == file && !s.tunables.empty(); });
-  if (source == pack.sources.end()) return set;
-  Parameters ordered;
-  for (const auto& [name, values] : source->tunables) {
-    const auto match =
-        std::find_if(set.begin(), set.end(), [&wanted = name](const auto& entry) { return entry.first == wanted; });
-    if (match == set.end()) throw node.fault(fmt::format("the seed does not set the tunable {}", name));
-    ordered.push_back(*match);
-  }
-  if (ordered.size() != set.size())
-    throw node.fault(fmt::format("the seed sets a tunable that {} does not have", file));
-  return ordered;
-}
-
-void read_seed(TaskPack& pack, const YamlReader& node) {
-  node.allow_keys({"source", "set"});
-  const std::string file = node.at("source").text();
-  Parameters set;
-  if (node.has("set")) {
-    for (const auto& [name, value] : node.at("set").entries()) set.emplace_back(name, value.text());
-  }
-  pack.seed.language = "cpp";
-  pack.seed.source = read_source(pack, node.at("source"));
-  pack.seed.template_id = sha256_hex(pack.seed.source);
-  pack.seed.parameters = order_as_declared(pack, file, set, node);
-  pack.seed_name = file;
-  for (const auto& [name, value] : pack.seed.parameters) pack.seed_name += fmt::format(" {}={}", name, value);
-}
-
 void read_compiler(TaskPack& pack, const YamlReader& node) {
   node.allow_keys({"flags"});
   for (const YamlReader& flag : node.at("flags").items()) pack.compiler_flags.push_back(flag.text());
 }
 
+void read_devices(TaskPack& pack, const YamlReader& root) {
+  if (!root.has("devices")) return;
+  pack.devices.clear();
+  for (const YamlReader& device : root.at("devices").items()) {
+    if (device.text() != "host" && device.text() != "cuda") {
+      throw device.fault(fmt::format("unknown device '{}'; expected host or cuda", device.text()));
+    }
+    pack.devices.push_back(device.text());
+  }
+  if (pack.devices.empty()) throw root.at("devices").fault("a task needs at least one device");
+  if (pack.supports("cuda") != root.has("cuda")) {
+    throw root.at("devices").fault("the device cuda needs the part 'cuda:', and the part needs the device");
+  }
+}
+
+// Seed and candidates of the host; a task of other devices only has none.
+void read_host_part(TaskPack& pack, const YamlReader& root) {
+  if (!pack.supports("host")) {
+    for (const char* key : {"seed", "candidates", "compiler"}) {
+      if (root.has(key)) throw root.at(key).fault("belongs to the device host, which the task does not name");
+    }
+    return;
+  }
+  if (root.has("candidates")) {
+    for (const YamlReader& node : root.at("candidates").items()) pack.sources.push_back(read_candidate(pack, node));
+  }
+  NamedKernel seed = read_seed(pack, pack.sources, "cpp", root.at("seed"));
+  pack.seed = std::move(seed.kernel);
+  pack.seed_name = std::move(seed.name);
+  if (root.has("compiler")) read_compiler(pack, root.at("compiler"));
+}
+
 }  // namespace
+
+std::vector<CaseSpec> task_parts::read_cases(const std::vector<std::string>& size_names, const YamlReader& root) {
+  std::vector<CaseSpec> cases;
+  for (const YamlReader& node : root.at("cases").items()) {
+    node.allow_keys({"name", "sizes"});
+    CaseSpec spec;
+    spec.name = node.at("name").text();
+    for (const auto& [name, value] : node.at("sizes").entries()) {
+      const bool known = std::find(size_names.begin(), size_names.end(), name) != size_names.end();
+      if (!known) throw value.fault("not one of the task's sizes");
+      spec.sizes[name] = value.integer();
+    }
+    for (const std::string& name : size_names) {
+      if (!spec.sizes.contains(name)) throw node.fault(fmt::format("case {} lacks the size {}", spec.name, name));
+    }
+    cases.push_back(std::move(spec));
+  }
+  if (cases.empty()) throw root.at("cases").fault("a task needs at least one case");
+  return cases;
+}
 
 std::size_t size_of(DataType type) {
   switch (type) {
@@ -231,7 +172,7 @@ double work_of(const TaskPack& pack, const CaseSpec& input_case) {
 TaskPack load_task_pack(const std::filesystem::path& folder) {
   const YamlReader root = YamlReader::load(folder / "task.yaml");
   root.allow_keys({"name", "title", "sizes", "cases", "inputs", "outputs", "tolerance", "reference", "seed",
-                   "candidates", "compiler", "threads", "work"});
+                   "candidates", "compiler", "threads", "work", "devices", "cuda"});
   TaskPack pack;
   pack.folder = folder;
   pack.name = root.at("name").text();
@@ -240,15 +181,13 @@ TaskPack load_task_pack(const std::filesystem::path& folder) {
     throw root.at("name").fault(fmt::format("'{}' is not the folder's name", pack.name));
   }
   pack.title = root.at("title").text();
-  read_cases(pack, root);
+  read_devices(pack, root);
+  read_sizes(pack, root);
+  pack.cases = read_cases(pack.size_names, root);
   read_tensors(pack, root);
   pack.tolerance = read_tolerance(root.at("tolerance"));
   pack.reference_source = read_source(pack, root.at("reference"));
-  if (root.has("candidates")) {
-    for (const YamlReader& node : root.at("candidates").items()) pack.sources.push_back(read_candidate(pack, node));
-  }
-  read_seed(pack, root.at("seed"));
-  if (root.has("compiler")) read_compiler(pack, root.at("compiler"));
+  read_host_part(pack, root);
   if (root.has("threads")) pack.threads = static_cast<int>(root.at("threads").integer());
   if (pack.threads < 1 || pack.threads > 1024) throw root.at("threads").fault("expected 1 to 1024");
   pack.work = root.text_or("work", "1");
@@ -256,7 +195,27 @@ TaskPack load_task_pack(const std::filesystem::path& folder) {
     const double work = located(root.has("work") ? root.at("work") : root, [&] { return work_of(pack, spec); });
     if (!(work > 0)) throw root.at("work").fault("the work of a launch must be positive");
   }
+  if (root.has("cuda")) pack.cuda = read_cuda_part(pack, root.at("cuda"));
   return pack;
+}
+
+bool TaskPack::supports(const std::string& device) const {
+  return std::find(devices.begin(), devices.end(), device) != devices.end();
+}
+
+TaskPack pack_for_device(const TaskPack& pack, const std::string& device) {
+  if (!pack.supports(device)) {
+    throw Error(ErrorKind::bad_data, fmt::format("task {}: not for the device {}; its devices are {}", pack.name,
+                                                 device, fmt::join(pack.devices, ", ")));
+  }
+  TaskPack own = pack;
+  own.devices = {device};
+  if (device != "cuda") return own;
+  own.seed = pack.cuda->seed;
+  own.seed_name = pack.cuda->seed_name;
+  own.sources = pack.cuda->sources;
+  if (!pack.cuda->cases.empty()) own.cases = pack.cuda->cases;
+  return own;
 }
 
 std::vector<TaskPack> load_task_packs(const std::filesystem::path& root) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +46,26 @@ struct CandidateSource {
   std::string expect;              // as in Candidate
 };
 
+// A library routine that candidates are compared with beside the seed. Arguments are names of tensors or expressions of
+// the sizes, by the routine's own names (docs/cuda.md).
+struct CudaBaseline {
+  std::string name;
+  std::string library;  // cublas
+  std::string routine;
+  std::map<std::string, std::string> arguments;
+};
+
+// The same task as device code (docs/cuda.md): reference, inputs, outputs and tolerance are the pack's.
+struct CudaPart {
+  KernelText seed;
+  std::string seed_name;
+  std::vector<CandidateSource> sources;
+  std::vector<CaseSpec> cases;       // empty: the pack's
+  std::vector<std::string> options;  // of the compiler
+  std::vector<CudaBaseline> baselines;
+  bool cold_cache = true;  // L2 is flushed before every timed run
+};
+
 struct TaskPack {
   std::string name;
   std::string title;
@@ -61,6 +82,10 @@ struct TaskPack {
   KernelText seed;   // the kernel that speedups are measured against
   std::string seed_name;
   std::vector<CandidateSource> sources;
+  std::vector<std::string> devices = {"host"};  // of host, cuda
+  std::optional<CudaPart> cuda;
+
+  bool supports(const std::string& device) const;
 };
 
 struct Candidate {
@@ -72,6 +97,9 @@ struct Candidate {
 
 // Error{bad_data} with file and line: unknown key, missing file, ill-formed expression, no case, no output.
 TaskPack load_task_pack(const std::filesystem::path& folder);
+// The pack as this device sees it: its seed, candidates and cases in the place of the host's. Error{bad_data} when the
+// pack does not name the device.
+TaskPack pack_for_device(const TaskPack& pack, const std::string& device);
 std::vector<TaskPack> load_task_packs(const std::filesystem::path& root);  // every folder with a task.yaml, by name
 
 // Seed first, then every source and template instance (constraints applied, at most `max_instances` per template drawn

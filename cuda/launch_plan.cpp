@@ -1,0 +1,134 @@
+// Launch shapes: the directives' expressions for one case, checked against the device's limits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "cuda/contract.h"
+
+namespace kc {
+namespace {
+
+struct Fault {
+  Refusal refusal;
+};
+
+class Planner {
+ public:
+  Planner(const CudaContract& contract, const TaskPack& pack, const DeviceLimits& limits, Variables variables)
+      : contract_(contract), pack_(pack), limits_(limits), variables_(std::move(variables)) {}
+
+  RunPlan plan() {
+    RunPlan plan;
+    std::size_t total = 0;
+    for (const ScratchDirective& scratch : contract_.scratch) {
+      line_ = scratch.line;
+      const auto bytes = static_cast<std::size_t>(number("scratch " + scratch.name, scratch.elements, 1)) *
+                         size_of(scratch.dtype);
+      total += std::min(bytes, kMaxScratchBytes + 1);
+      if (total > kMaxScratchBytes) fail(fmt::format("more than {} MB of scratch", kMaxScratchBytes >> 20));
+      plan.scratch_bytes.push_back(bytes);
+    }
+    for (const StepDirective& step : contract_.steps) {
+      line_ = step.line;
+      if (!step.launch) {
+        plan.steps.push_back({std::nullopt, buffer_of(step.zero)});
+      } else if (value("when", step.launch->when) != 0) {
+        plan.steps.push_back({shape_of(*step.launch), 0});
+      }
+    }
+    const bool launches =
+        std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.launch.has_value(); });
+    if (!launches && contract_.host_source.empty()) fail("no launch whose when(...) holds");
+    return plan;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const { throw Fault{{line_, message}}; }
+
+  double value(const std::string& what, const std::string& expression) const {
+    try {
+      return evaluate(expression, variables_);
+    } catch (const Error& e) {
+      fail(fmt::format("{}: {}", what, e.what()));
+    }
+  }
+
+  std::int64_t number(const std::string& what, const std::string& expression, std::int64_t least) const {
+    try {
+      return evaluate_integer(expression, variables_, least);
+    } catch (const Error& e) {
+      fail(fmt::format("{}: {}", what, e.what()));
+    }
+  }
+
+  std::size_t buffer_of(const std::string& name) const {
+    for (std::size_t o = 0; o < pack_.outputs.size(); ++o) {
+      if (pack_.outputs[o].name == name) return o;
+    }
+    for (std::size_t s = 0; s < contract_.scratch.size(); ++s) {
+      if (contract_.scratch[s].name == name) return pack_.outputs.size() + s;
+    }
+    fail(fmt::format("zero: '{}' is neither an output nor scratch", name));
+  }
+
+  void read_shape(const char* what, const std::array<std::string, 3>& expressions,
+                  const std::array<std::int64_t, 3>& most, std::array<unsigned, 3>& shape) const {
+    for (std::size_t d = 0; d < 3; ++d) {
+      const std::int64_t extent = number(what, expressions[d], 1);
+      if (extent > most[d]) fail(fmt::format("{}: {} in dimension {}; at most {}", what, extent, "xyz"[d], most[d]));
+      shape[d] = static_cast<unsigned>(extent);
+    }
+  }
+
+  LaunchShape shape_of(const LaunchDirective& directive) const {
+    LaunchShape shape;
+    shape.kernel = directive.kernel;
+    read_shape("grid", directive.grid, limits_.grid, shape.grid);
+    read_shape("block", directive.block, limits_.block, shape.block);
+    read_shape("cluster", directive.cluster, {16, 16, 16}, shape.cluster);
+    const auto threads = static_cast<std::uint64_t>(shape.block[0]) * shape.block[1] * shape.block[2];
+    if (threads > static_cast<std::uint64_t>(limits_.threads_per_block)) {
+      fail(fmt::format("block: {} threads; at most {}", threads, limits_.threads_per_block));
+    }
+    for (std::size_t d = 0; d < 3; ++d) {
+      if (shape.grid[d] % shape.cluster[d] != 0) fail("grid: not a multiple of the cluster");
+    }
+    const std::int64_t shared = number("shared", directive.shared, 0);
+    if (shared > limits_.shared_bytes_per_block) {
+      fail(fmt::format("shared: {} bytes; at most {}", shared, limits_.shared_bytes_per_block));
+    }
+    shape.shared_bytes = static_cast<unsigned>(shared);
+    return shape;
+  }
+
+  const CudaContract& contract_;
+  const TaskPack& pack_;
+  const DeviceLimits& limits_;
+  Variables variables_;
+  int line_ = 0;
+};
+
+}  // namespace
+
+Expected<RunPlan, Refusal> plan_run(const CudaContract& contract, const TaskPack& pack, const Parameters& parameters,
+                                    const CaseSpec& input_case, const DeviceLimits& limits) {
+  Variables variables = to_variables(input_case.sizes);
+  for (const auto& [name, text] : parameters) {
+    if (input_case.sizes.contains(name)) {
+      return Unexpected(Refusal{0, fmt::format("the tunable {} has the name of a size", name)});
+    }
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    if (end != text.c_str() && *end == '\0') variables[name] = number;
+  }
+  variables["MULTIPROCESSORS"] = limits.multiprocessors;
+  try {
+    return Planner(contract, pack, limits, std::move(variables)).plan();
+  } catch (const Fault& fault) {
+    return Unexpected(fault.refusal);
+  }
+}
+
+}  // namespace kc
