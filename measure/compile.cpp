@@ -14,6 +14,8 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "measure/cgroup.h"
+#include "measure/isolation.h"
 #include "measure/process.h"
 #include "measure/runner_sandbox.h"
 
@@ -31,8 +33,11 @@ const std::vector<std::string>& fixed_flags() {
   return flags;
 }
 
+constexpr std::uint64_t kCompilerProcesses = 32;
+
 struct Running {
   std::size_t index = 0;
+  Cgroup cgroup;  // outlives the process
   ProcessGroup process;
   Descriptor output;
   std::string log;
@@ -51,7 +56,8 @@ std::string excerpt(std::string log, const fs::path& folder) {
   return log;
 }
 
-std::vector<std::string> command_line(const CompileEnvironment& environment, const CompileJob& job) {
+std::vector<std::string> command_line(const CompileEnvironment& environment, const CompileJob& job,
+                                      const Cgroup& cgroup) {
   const HostOptions& options = environment.options;
   std::vector<std::string> arguments = {environment.runner.string(),
                                         "limit",
@@ -59,6 +65,8 @@ std::vector<std::string> command_line(const CompileEnvironment& environment, con
                                         std::to_string(options.memory_limit_mb << 20),
                                         std::to_string(options.output_limit_mb << 20),
                                         environment.drop_user ? "1" : "0",
+                                        options.sandbox == "off" ? "0" : "1",
+                                        cgroup.join_files(),
                                         environment.compiler.string()};
   arguments.insert(arguments.end(), fixed_flags().begin(), fixed_flags().end());
   arguments.insert(arguments.end(), job.flags.begin(), job.flags.end());
@@ -83,7 +91,8 @@ Running start(const CompileEnvironment& environment, const CompileJob& job, std:
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   const char* path = std::getenv("PATH");
   SpawnSpec spec;
-  spec.arguments = command_line(environment, job);
+  running.cgroup = make_cgroup(environment.options, kCompilerProcesses);
+  spec.arguments = command_line(environment, job, running.cgroup);
   spec.environment = {std::string("PATH=") + (path != nullptr ? path : "/usr/bin:/bin"), "LC_ALL=C",
                       "TMPDIR=" + job.folder.string(), "HOME=" + job.folder.string()};
   spec.fds = {{ends[1], 1}, {ends[1], 2}};

@@ -4,6 +4,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "measure/isolation.h"
+#include "measure/landlock.h"
+#include "measure/runner_protocol.h"
 
 namespace kc {
 
@@ -21,6 +24,11 @@ CompileEnvironment make_compile_environment(const HostOptions& options, const Te
                                 " cannot be reached by others; set TMPDIR to a folder that can";
     if (options.sandbox == "require") throw Error(ErrorKind::environment, message);
     log::warning("SANDBOX INCOMPLETE: " + message);
+  }
+  if (options.sandbox != "off") {
+    report_missing(options.sandbox, landlock_abi() > 0 ? 0 : kNoLandlock);  // nothing else keeps files from compilers
+    const std::string limits = make_cgroup(options, 1).missing();
+    if (!limits.empty()) log::info("no control group for " + limits + ": address space and call filter bound them");
   }
   return environment;
 }

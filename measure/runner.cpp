@@ -18,6 +18,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "measure/cgroup.h"
+#include "measure/isolation.h"
 
 namespace kc {
 namespace {
@@ -30,7 +32,8 @@ constexpr double kAnnounceTimeout = 5;  // seconds, of a runner that only has to
 constexpr double kPatience = 0.02;              // seconds
 constexpr std::chrono::microseconds kNap(200);  // every millisecond from then on: at most 1 % of such a time
 constexpr std::chrono::microseconds kRestAfterTurn(200);
-constexpr int kHighFd = 16;  // above the descriptors that a runner gets
+constexpr std::uint64_t kSpareProcesses = 15;  // of a candidate that may have threads
+constexpr int kHighFd = 16;                    // above the descriptors that a runner gets
 
 // Memory that is shared through a descriptor.
 class SharedMemory {
@@ -87,26 +90,6 @@ Clock::time_point after(double seconds) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-void report_missing(const std::string& mode, std::uint32_t missing) {
-  if (missing == 0) return;
-  std::string pieces;
-  const auto add = [&](std::uint32_t bit, const char* name) {
-    if ((missing & bit) != 0) pieces += (pieces.empty() ? "" : ", ") + std::string(name);
-  };
-  add(kNoNamespaces, "namespaces");
-  add(kNoFolder, "root folder of its own");
-  add(kNoUser, "user without rights");
-  add(kNoSystemCallFilter, "system call filter (libseccomp)");
-  const std::string message = "candidates run without this isolation: " + pieces;
-  if (mode == "require") {
-    throw Error(ErrorKind::environment, message + "; measure.sandbox is 'require' (docs/measurement.md, Isolation)");
-  }
-  static std::uint32_t warned = 0;
-  if ((missing & ~warned) != 0)
-    log::warning("SANDBOX INCOMPLETE: " + message + ". Measure only sources that you trust.");
-  warned |= missing;
-}
-
 }  // namespace
 
 struct Runner::Impl {
@@ -130,7 +113,8 @@ struct Runner::Impl {
     setup.input_bytes = inputs.bytes().size();
     setup.output_bytes = outputs.bytes().size();
     const Descriptor read_only = inputs.read_only();
-    process = spawn({.arguments = {environment.runner.string(), "run"},
+    cgroup = make_cgroup(options, static_cast<std::uint64_t>(threads) + kSpareProcesses);
+    process = spawn({.arguments = {environment.runner.string(), "run", cgroup.join_files()},
                      .environment = {"LC_ALL=C", "OMP_WAIT_POLICY=PASSIVE"},
                      .fds = {{control_memory.fd(), kControlFd}, {read_only.get(), kInputFd}, {outputs.fd(), kOutputFd}},
                      .folder = "/",
@@ -197,6 +181,7 @@ struct Runner::Impl {
   HostOptions options;
   int threads;
   bool yields;
+  Cgroup cgroup;  // outlives the process
   ProcessGroup process;
   clockid_t cpu_clock = 0;
   std::uint32_t turn = 0;

@@ -1,5 +1,6 @@
 // The process that holds one candidate (`kernelcast-runner run`), and the one that puts limits on a compiler and then
-// becomes it (`kernelcast-runner limit ...`). It decides nothing: clock, inputs, checks and secrets are the harness's.
+// becomes it (`kernelcast-runner limit ...`), and tries for the doctor what isolation holds (`probe`). It decides
+// nothing: clock, inputs, checks and secrets are the harness's.
 #include <dlfcn.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <string>
 
+#include "measure/isolation_probe.h"
 #include "measure/runner_protocol.h"
 #include "measure/runner_sandbox.h"
 
@@ -140,7 +142,8 @@ void serve(Function function) {
   }
 }
 
-int run() {
+int run(const char* cgroups) {
+  join_cgroups(cgroups);
   g_control = reinterpret_cast<RunnerControl*>(map(kControlFd, sizeof(RunnerControl), PROT_READ | PROT_WRITE));
   const RunnerSetup& setup = g_control->setup;
   g_inputs = map(kInputFd, setup.input_bytes, PROT_READ);
@@ -165,25 +168,29 @@ void limit(__rlimit_resource resource, const char* value) {
   setrlimit(resource, &both);
 }
 
-// limit CPU_SECONDS MEMORY_BYTES FILE_BYTES DROP_USER program arguments...
+// limit CPU_SECONDS MEMORY_BYTES FILE_BYTES DROP_USER SANDBOX CGROUPS program arguments...; works in its folder
 int run_limited(char** arguments) {
+  join_cgroups(arguments[5]);
   limit(RLIMIT_CPU, arguments[0]);
   limit(RLIMIT_AS, arguments[1]);
   limit(RLIMIT_FSIZE, arguments[2]);
   limit(RLIMIT_CORE, "0");
+  char folder[4096];
+  if (arguments[4][0] == '1' && getcwd(folder, sizeof folder) != nullptr) enter_compiler_sandbox(folder, arguments[6]);
   if (arguments[3][0] == '1' && !become_nobody()) return 126;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  execv(arguments[4], arguments + 4);
-  std::perror(arguments[4]);
+  execv(arguments[6], arguments + 6);
+  std::perror(arguments[6]);
   return 127;
 }
 
 }  // namespace
 
 int run_program(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "run") == 0) return run();
-  if (argc >= 7 && std::strcmp(argv[1], "limit") == 0) return run_limited(argv + 2);
+  if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run(argv[2]);
+  if (argc >= 9 && std::strcmp(argv[1], "limit") == 0) return run_limited(argv + 2);
+  if (argc == 5 && std::strcmp(argv[1], "probe") == 0) return probe_isolation(argv[2], argv[3], argv[4]);
   std::fputs("kernelcast-runner: started by the measuring programs only\n", stderr);
   return 2;
 }

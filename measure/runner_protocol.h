@@ -24,6 +24,7 @@ inline constexpr std::uint32_t kNoNamespaces = 1;
 inline constexpr std::uint32_t kNoFolder = 2;
 inline constexpr std::uint32_t kNoUser = 4;
 inline constexpr std::uint32_t kNoSystemCallFilter = 8;
+inline constexpr std::uint32_t kNoLandlock = 16;
 
 struct RunnerSetup {  // written by the harness before the runner starts
   char folder[512];   // becomes the runner's root

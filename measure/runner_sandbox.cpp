@@ -8,7 +8,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "measure/landlock.h"
 
 namespace kc {
 namespace {
@@ -58,6 +64,14 @@ void allow_with_conditions(scmp_filter_ctx filter, bool threads) {
   seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(sched_setaffinity), 0);
 }
 
+}  // namespace
+
+bool become_nobody() {
+  if (geteuid() != 0) return false;
+  return setgroups(0, nullptr) == 0 && setresgid(kNobody, kNobody, kNobody) == 0 &&
+         setresuid(kNobody, kNobody, kNobody) == 0;
+}
+
 bool filter_system_calls(bool threads) {
   scmp_filter_ctx filter = seccomp_init(SCMP_ACT_TRAP);
   if (filter == nullptr) return false;
@@ -68,26 +82,51 @@ bool filter_system_calls(bool threads) {
   return loaded;
 }
 
-}  // namespace
+bool enter_namespaces() {
+  return unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | (geteuid() == 0 ? 0 : CLONE_NEWUSER)) == 0;
+}
 
-bool become_nobody() {
-  if (geteuid() != 0) return false;
-  return setgroups(0, nullptr) == 0 && setresgid(kNobody, kNobody, kNobody) == 0 &&
-         setresuid(kNobody, kNobody, kNobody) == 0;
+void join_cgroups(const char* files) {
+  std::string rest = files;
+  while (!rest.empty() && rest != "-") {
+    const std::size_t end = rest.find(':');
+    const int fd = open(rest.substr(0, end).c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+      [[maybe_unused]] const ssize_t written = write(fd, "0", 1);
+      close(fd);
+    }
+    rest = end == std::string::npos ? "" : rest.substr(end + 1);
+  }
 }
 
 std::uint32_t enter_sandbox(const RunnerSetup& setup) {
   std::uint32_t missing = 0;
   set_limits(setup);
   const bool root = geteuid() == 0;
-  const int spaces = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | (root ? 0 : CLONE_NEWUSER);
-  if (unshare(spaces) != 0) missing |= kNoNamespaces;
+  if (!enter_namespaces()) missing |= kNoNamespaces;
+  const std::array paths = {LandlockPath{setup.folder}};
+  if (!restrict_with_landlock(paths)) missing |= kNoLandlock;
   if (chroot(setup.folder) != 0 || chdir("/") != 0) missing |= kNoFolder;
   if (root && !become_nobody()) missing |= kNoUser;
   prctl(PR_SET_DUMPABLE, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (!filter_system_calls(setup.threads > 1)) missing |= kNoSystemCallFilter;
+  return missing;
+}
+
+std::uint32_t enter_compiler_sandbox(const char* folder, const char* compiler) {
+  std::uint32_t missing = 0;
+  if (!enter_namespaces()) missing |= kNoNamespaces;
+  std::vector<LandlockPath> paths = {
+      {"/usr"}, {"/bin"}, {"/lib"}, {"/lib64"}, {"/etc/alternatives"}, {"/etc/ld.so.cache"}};
+  std::error_code fault;
+  const std::filesystem::path installed = std::filesystem::canonical(compiler, fault).parent_path();
+  // A compiler of its own prefix: prefix/bin/g++ with prefix/lib. One that is not below `bin` is a single program.
+  if (!fault) paths.push_back({installed.filename() == "bin" ? installed.parent_path().string() : installed.string()});
+  paths.push_back({folder, true});
+  paths.push_back({"/dev/null", true});
+  if (!restrict_with_landlock(paths)) missing |= kNoLandlock;
   return missing;
 }
 

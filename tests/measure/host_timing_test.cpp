@@ -81,8 +81,10 @@ void run(const Case* c, const void* const* inputs, void* const* outputs) {
 )";
 
 TEST_F(HostTimingTest, KeepingResultsGainsNothingBecauseEveryTimedInputIsNew) {
-  const double speedup = log2_speedup(kRememberingSource);
-  EXPECT_NEAR(speedup, std::log2(20.0 / 200.0), 0.6);
+  // The same code that looks for nothing: how fast one pass is depends on what the compiler makes of the loop.
+  const double honest = log2_speedup(replaced(kRememberingSource, "k < known", "k < 0 * known"));
+  EXPECT_LT(honest, -1.5);
+  EXPECT_NEAR(log2_speedup(kRememberingSource), honest, 0.4);
 }
 
 TEST_F(HostTimingTest, KeepingResultsIsIncorrectWhereInputsMustBeUsedAgain) {
