@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "model/gpt_oss_config.h"
 #include "model/sampler.h"
 #include "tokenizer/tokenizer.h"
+#include "weights/gpt_oss_config.h"
 
 namespace kc {
 

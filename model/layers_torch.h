@@ -10,8 +10,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "model/gpt_oss_config.h"
 #include "model/transformer_torch.h"
+#include "weights/gpt_oss_config.h"
 
 namespace kc {
 

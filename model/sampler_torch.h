@@ -1,9 +1,9 @@
 #pragma once
 #include <memory>
 
-#include "model/gpt_oss_config.h"
 #include "model/sampler.h"
 #include "model/transformer_torch.h"
+#include "weights/gpt_oss_config.h"
 
 namespace kc {
 

@@ -2,7 +2,7 @@
 // Tokens per second of training steps and of sampling, on random text and random weights.
 #include <cstdint>
 
-#include "model/gpt_oss_config.h"
+#include "weights/gpt_oss_config.h"
 
 namespace kc {
 

@@ -9,7 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/rng.h"
-#include "model/gpt_oss_config.h"
+#include "weights/gpt_oss_config.h"
 
 namespace kc {
 

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "dataset/pairs.h"
-#include "model/gpt_oss_config.h"
 #include "pipeline/dataset_views.h"
 #include "rewards/reward.h"
 #include "rollout/prompt_encoder.h"
 #include "tokenizer/tokenizer.h"
 #include "trainer/options.h"
+#include "weights/gpt_oss_config.h"
 
 namespace kc {
 

@@ -3,7 +3,7 @@ import argparse
 import os
 import pathlib
 
-FOLDERS = ("base", "tokenizer", "forecast", "dataset", "rewards", "measure", "cuda", "eval", "model", "rollout",
+FOLDERS = ("base", "tokenizer", "forecast", "dataset", "rewards", "measure", "cuda", "eval", "weights", "model", "rollout",
            "trainer", "search", "pipeline", "apps", "tests", "bench")
 
 

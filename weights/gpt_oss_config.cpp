@@ -1,4 +1,4 @@
-#include "model/gpt_oss_config.h"
+#include "weights/gpt_oss_config.h"
 
 namespace kc {
 

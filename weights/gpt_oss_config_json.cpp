@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "model/gpt_oss_config.h"
+#include "weights/gpt_oss_config.h"
 
 namespace kc {
 namespace {
