@@ -24,8 +24,8 @@ class Planner {
     std::size_t total = 0;
     for (const ScratchDirective& scratch : contract_.scratch) {
       line_ = scratch.line;
-      const auto bytes = static_cast<std::size_t>(number("scratch " + scratch.name, scratch.elements, 1)) *
-                         size_of(scratch.dtype);
+      const auto bytes =
+          static_cast<std::size_t>(number("scratch " + scratch.name, scratch.elements, 1)) * size_of(scratch.dtype);
       total += std::min(bytes, kMaxScratchBytes + 1);
       if (total > kMaxScratchBytes) fail(fmt::format("more than {} MB of scratch", kMaxScratchBytes >> 20));
       plan.scratch_bytes.push_back(bytes);

@@ -1,0 +1,103 @@
+#include "cuda/compile_cache.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "cuda/nvrtc_protocol.h"
+
+namespace kc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMagic = "kernelcast-cubin-1\n";
+constexpr std::size_t kDigits = 64;
+
+// kMagic, the hash of the rest, the rest: fields as the worker's messages have them.
+std::string to_bytes(const CachedCompilation& compilation) {
+  const std::string body = nvrtc::pack({compilation.ok ? "1" : "0", compilation.log, compilation.cubin});
+  return std::string(kMagic) + sha256_hex(body) + body;
+}
+
+std::optional<CachedCompilation> from_bytes(const std::string& bytes) {
+  const std::size_t head = kMagic.size() + kDigits;
+  if (bytes.size() < head + sizeof(std::uint32_t) || !bytes.starts_with(kMagic)) return std::nullopt;
+  const std::string body = bytes.substr(head);
+  if (sha256_hex(body) != bytes.substr(kMagic.size(), kDigits)) return std::nullopt;
+  auto fields = nvrtc::unpack(body.substr(sizeof(std::uint32_t)));
+  if (!fields || fields->size() != 3) return std::nullopt;
+  return CachedCompilation{(*fields)[0] == "1", std::move((*fields)[1]), std::move((*fields)[2])};
+}
+
+std::size_t size_of(const CachedCompilation& compilation) {
+  return compilation.log.size() + compilation.cubin.size() + 256;
+}
+
+}  // namespace
+
+CompileCache::CompileCache(fs::path folder, std::size_t memory_bytes)
+    : folder_(std::move(folder)), memory_bytes_(memory_bytes) {}
+
+fs::path CompileCache::default_folder() {
+  const auto below = [](const char* variable) -> fs::path {
+    const char* value = std::getenv(variable);
+    return value == nullptr || *value != '/' ? fs::path() : fs::path(value);
+  };
+  if (const fs::path cache = below("XDG_CACHE_HOME"); !cache.empty()) return cache / "kernelcast" / "cubins";
+  if (const fs::path home = below("HOME"); !home.empty()) return home / ".cache" / "kernelcast" / "cubins";
+  return {};
+}
+
+fs::path CompileCache::file_of(const std::string& key) const { return folder_ / key.substr(0, 2) / key; }
+
+void CompileCache::keep_in_memory(const std::string& key, const CachedCompilation& compilation) {
+  if (!entries_.emplace(key, compilation).second) return;
+  order_.push_back(key);
+  bytes_ += size_of(compilation);
+  while (bytes_ > memory_bytes_ && order_.size() > 1) {
+    const auto oldest = entries_.find(order_.front());
+    bytes_ -= size_of(oldest->second);
+    entries_.erase(oldest);
+    order_.pop_front();
+  }
+}
+
+std::optional<CachedCompilation> CompileCache::find(const std::string& key) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto known = entries_.find(key); known != entries_.end()) return known->second;
+  }
+  if (folder_.empty()) return std::nullopt;
+  std::ifstream file(file_of(key), std::ios::binary);
+  if (!file) return std::nullopt;
+  auto compilation = from_bytes(std::string(std::istreambuf_iterator<char>(file), {}));
+  if (!compilation) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
+  keep_in_memory(key, *compilation);
+  return compilation;
+}
+
+void CompileCache::keep(const std::string& key, const CachedCompilation& compilation, bool on_disk) {
+  {
+    const std::scoped_lock lock(mutex_);
+    keep_in_memory(key, compilation);
+  }
+  if (folder_.empty() || !on_disk) return;
+  try {
+    write_file_atomically(file_of(key), to_bytes(compilation));
+  } catch (const Error& e) {
+    const std::scoped_lock lock(mutex_);
+    if (!std::exchange(disk_warned_, true))
+      log::warning(fmt::format("compilations are not kept on disk: {}", e.what()));
+  }
+}
+
+}  // namespace kc

@@ -1,0 +1,49 @@
+#pragma once
+// The harness's side of one compile worker process.
+#include <chrono>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "cuda/compiler.h"
+#include "cuda/nvrtc_protocol.h"
+#include "measure/process.h"
+
+namespace kc {
+
+class NvrtcWorker {
+ public:
+  // Starts the process and waits for its greeting. Error{environment} when there is none.
+  NvrtcWorker(const CudaToolkit& toolkit, const CudaCompileOptions& options);
+
+  const std::string& version() const { return version_; }
+  unsigned missing() const { return missing_; }
+
+  struct Answer {
+    bool alive = true;  // false: the worker died or was stopped, and must be replaced
+    int result = 0;     // of nvrtcCompileProgram
+    std::string name;   // of the result; why it was stopped
+    std::string log;
+    std::string cubin;
+  };
+  // Blocks. Error{interrupted}; the worker is then dead.
+  Answer compile(const nvrtc::Fields& request, const std::stop_token& stop);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool send(const std::string& message, Clock::time_point deadline, const std::stop_token& stop);
+  std::optional<nvrtc::Fields> receive(Clock::time_point deadline, const std::stop_token& stop);
+  bool wait_for(short events, Clock::time_point deadline, const std::stop_token& stop);
+  std::string why_it_ended();
+
+  double timeout_s_;
+  std::int64_t memory_limit_mb_;
+  Descriptor socket_;
+  ProcessGroup process_;
+  std::string version_;
+  unsigned missing_ = 0;
+  bool timed_out_ = false;
+};
+
+}  // namespace kc
