@@ -27,7 +27,6 @@ std::string_view trim(std::string_view text) {
 
 struct Calls {
   std::vector<std::string_view> arguments;
-  bool last_is_open = false;  // the last one reaches the end of the text
 };
 
 // Each `header <|message|> content end` whose header names the tool.
@@ -40,7 +39,6 @@ Calls harmony_calls(std::string_view text) {
                                       text.find("<|return|>", begin), text.find("<|start|>", begin), text.size()});
     if (text.substr(header, at - header).find(kToolName) != std::string_view::npos) {
       calls.arguments.push_back(text.substr(begin, end - begin));
-      calls.last_is_open = end == text.size();
     }
     header = end;
   }
@@ -78,7 +76,6 @@ Calls plain_calls(std::string_view text) {
     if (at == std::string_view::npos) break;
     if (text[at] != '{') continue;
     const std::size_t end = object_end(text, at);
-    calls.last_is_open = end > text.size();
     calls.arguments.push_back(text.substr(at, end - at));
     at = std::min(end, text.size());
   }
@@ -163,19 +160,53 @@ ParsedForecast read_call(std::string_view arguments, ParseRules rules) {
 
 }  // namespace
 
+ParsedForecast read_tool_calls(std::span<const std::string_view> arguments, CallsEnd end, ParseRules rules) {
+  if (end != CallsEnd::stopped) {
+    const bool whole = !arguments.empty() && read_call(arguments.front(), rules).has_value();
+    if (whole) return Unexpected(fail(ParseOutcome::no_stop, "a whole call without a stop token"));
+    if (end == CallsEnd::cut) {
+      return Unexpected(fail(ParseOutcome::truncated, "the limit of new tokens came before a whole call"));
+    }
+  }
+  if (arguments.empty()) return Unexpected(fail(ParseOutcome::no_call, "the tool was not called"));
+  if (arguments.size() > 1) {
+    return Unexpected(fail(ParseOutcome::two_calls, fmt::format("{} calls", arguments.size())));
+  }
+  return read_call(arguments.front(), rules);
+}
+
 ParsedForecast parse_tool(std::string_view text, Completion completion, ParseRules rules) {
   const bool harmony = text.find(kMessage) != std::string_view::npos;
   const Calls calls = harmony ? harmony_calls(text) : plain_calls(text);
-  if (completion == Completion::truncated) {
-    const bool whole = !calls.arguments.empty() && read_call(calls.arguments.front(), rules).has_value();
-    return Unexpected(whole ? fail(ParseOutcome::no_stop, "a whole call without a stop token")
-                            : fail(ParseOutcome::truncated, "the limit of new tokens came before a whole call"));
+  return read_tool_calls(calls.arguments, completion == Completion::truncated ? CallsEnd::cut : CallsEnd::stopped,
+                         rules);
+}
+
+std::string tool_description() {
+  return "Submits your forecast of the candidate kernel's speedup over the reference kernel. Call it exactly once, after "
+         "your reasoning.";
+}
+
+std::string tool_parameters() {
+  nlohmann::ordered_json properties;
+  properties["predicted_bin"] = {{"type", "integer"}, {"description", "The most likely bin, 1 to 8."}};
+  for (Bin bin = 1; bin <= kBins; ++bin) {
+    properties[fmt::format("p_{}", bin_name(bin))] = {
+        {"type", "number"}, {"description", fmt::format("Probability of bin {}, from 0 to 1.", bin)}};
   }
-  if (calls.arguments.empty()) return Unexpected(fail(ParseOutcome::no_call, "the tool was not called"));
-  if (calls.arguments.size() > 1) {
-    return Unexpected(fail(ParseOutcome::two_calls, fmt::format("{} calls", calls.arguments.size())));
+  properties["reasoning"] = {{"type", "string"}, {"description", "Why, in one to three sentences."}};
+  nlohmann::ordered_json required = nlohmann::ordered_json::array();
+  for (const auto& [name, property] : properties.items()) required.push_back(name);
+  return nlohmann::ordered_json{{"type", "object"}, {"properties", properties}, {"required", required}}.dump();
+}
+
+std::string tool_call_json(Bin bin, const Probabilities& p, const std::string& reasoning) {
+  const std::array<int, kBins> steps = probability_steps(p);
+  std::string text = fmt::format("{}{}", kToolCallHead, bin);
+  for (Bin b = 1; b <= kBins; ++b) {
+    text += fmt::format(",\"p_{}\":{:.2f}", bin_name(b), steps[b - 1] / static_cast<double>(kProbabilitySteps - 1));
   }
-  return read_call(calls.arguments.front(), rules);
+  return text + ",\"reasoning\":" + json(reasoning).dump(-1, ' ', false, json::error_handler_t::replace) + "}";
 }
 
 }  // namespace kc

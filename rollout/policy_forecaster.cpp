@@ -49,7 +49,10 @@ class PolicyForecaster final : public Forecaster {
   void read_direct_answers(const std::vector<std::vector<TokenId>>& prompts, std::vector<ForecastResult>& results,
                            std::stop_token stop) {
     if (prompts.empty()) return;
-    const auto logprobs = sampler_.next_token_logprobs(prompts, encoder_.bin_tokens(), stop);
+    std::vector<std::vector<TokenId>> openings;
+    openings.reserve(prompts.size());
+    for (const std::vector<TokenId>& prompt : prompts) openings.push_back(encoder_.direct_prompt(prompt));
+    const auto logprobs = sampler_.next_token_logprobs(openings, encoder_.bin_tokens(), stop);
     for (std::size_t i = 0; i < results.size(); ++i) {
       const DirectReading reading = read_direct(logprobs.at(i));
       results[i].parsed = direct_forecast(reading);
@@ -123,10 +126,10 @@ ParsedForecast direct_forecast(const DirectReading& reading) {
 
 std::unique_ptr<Forecaster> make_policy_forecaster(Sampler& sampler, const PromptEncoder& encoder,
                                                    const ReadingOptions& options, RngStream rng) {
-  if (options.reading != WireFormat::direct && options.reading != encoder.format().wire) {
+  if (options.reading != WireFormat::direct && options.reading != encoder.wire()) {
     throw Error(ErrorKind::config,
                 fmt::format("the reading '{}' differs from the model's wire format '{}': choose that one or 'direct'",
-                            name_of(options.reading), name_of(encoder.format().wire)));
+                            name_of(options.reading), name_of(encoder.wire())));
   }
   if (options.temperature < 0 || options.retries < 0) {
     throw Error(ErrorKind::config, "a reading needs temperature >= 0 and retries >= 0");

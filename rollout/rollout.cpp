@@ -21,9 +21,9 @@ void check_rollout_options(const RolloutOptions& options, const PromptEncoder& e
     throw Error(ErrorKind::config, fmt::format("policy.temperature is {}: rollouts are sampled, so it must be above 0",
                                                options.temperature));
   }
-  if (options.wire != WireFormat::direct && options.wire != encoder.format().wire) {
+  if (options.wire != WireFormat::direct && options.wire != encoder.wire()) {
     throw Error(ErrorKind::config, fmt::format("the policy's wire format '{}' is not the prompt's '{}'",
-                                               name_of(options.wire), name_of(encoder.format().wire)));
+                                               name_of(options.wire), name_of(encoder.wire())));
   }
 }
 
@@ -57,7 +57,10 @@ struct Source {
 void sample_direct(const Source& source, std::vector<RolloutGroup>& groups, const RngStream& rng,
                    std::stop_token stop) {
   std::vector<std::vector<TokenId>> prompts;
-  for (const RolloutGroup& group : groups) prompts.push_back(group.prompt);
+  for (RolloutGroup& group : groups) {
+    group.prompt = source.encoder.direct_prompt(std::move(group.prompt));
+    prompts.push_back(group.prompt);
+  }
   const auto logprobs = source.sampler.next_token_logprobs(prompts, source.encoder.bin_tokens(), stop);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const DirectReading reading = read_direct(logprobs.at(i));
