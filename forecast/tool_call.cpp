@@ -183,7 +183,8 @@ ParsedForecast parse_tool(std::string_view text, Completion completion, ParseRul
 }
 
 std::string tool_description() {
-  return "Submits your forecast of the candidate kernel's speedup over the reference kernel. Call it exactly once, after "
+  return "Submits your forecast of the candidate kernel's speedup over the reference kernel. Call it exactly once, "
+         "after "
          "your reasoning.";
 }
 

@@ -50,8 +50,8 @@ std::string identity_text(const SystemContent& content) {
 }
 
 std::string channels_text(const SystemContent& content) {
-  std::string text = "# Valid channels: " + joined(content.channels, ", ") +
-                     ". Channel must be included for every message.";
+  std::string text =
+      "# Valid channels: " + joined(content.channels, ", ") + ". Channel must be included for every message.";
   if (content.has_functions) text += "\nCalls to these tools must go to the commentary channel: 'functions'.";
   return text;
 }
@@ -112,9 +112,7 @@ HarmonyMessage developer_message(const DeveloperContent& content) {
   return {.role = HarmonyRole::developer, .content = joined(sections, "\n\n")};
 }
 
-HarmonyMessage user_message(std::string text) {
-  return {.role = HarmonyRole::user, .content = std::move(text)};
-}
+HarmonyMessage user_message(std::string text) { return {.role = HarmonyRole::user, .content = std::move(text)}; }
 
 HarmonyMessage assistant_message(std::string channel, std::string text) {
   return {.role = HarmonyRole::assistant, .channel = std::move(channel), .content = std::move(text)};

@@ -29,11 +29,12 @@ class HarmonyRenderer {
 
   std::vector<TokenId> conversation(std::span<const HarmonyMessage> messages, HarmonyRenderOptions options = {}) const;
   // Followed by `<|start|>assistant`: what the model is asked to go on from.
-  std::vector<TokenId> for_completion(std::span<const HarmonyMessage> messages, HarmonyRenderOptions options = {}) const;
+  std::vector<TokenId> for_completion(std::span<const HarmonyMessage> messages,
+                                      HarmonyRenderOptions options = {}) const;
   // A last message that is the assistant's final answer ends in `<|return|>`.
   std::vector<TokenId> for_training(std::span<const HarmonyMessage> messages, HarmonyRenderOptions options = {}) const;
 
-  std::vector<TokenId> completion_head() const;               // `<|start|>assistant`
+  std::vector<TokenId> completion_head() const;                      // `<|start|>assistant`
   std::vector<TokenId> header(const HarmonyMessage& message) const;  // what stands between `<|start|>` and the content
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }

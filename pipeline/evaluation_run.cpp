@@ -115,9 +115,23 @@ void guard(std::vector<EvaluatedRow>& rows, const TrainingProfile& profile) {
   }
 }
 
+std::vector<std::string> named_readings(const std::vector<std::string>& readings, const PromptEncoder& encoder,
+                                        const TrainingProfile& profile) {
+  std::vector<std::string> names;
+  for (const std::string& reading : readings) {
+    const std::string name = reading == "sampled" ? name_of(encoder.wire()) : reading;
+    if (name == kGuardedReading && profile.tasks.empty()) {
+      log::warning("no reading `guarded`: nothing says which tasks and devices this model was trained on");
+    } else if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
 ModelEvaluation evaluate_model(const EvaluationContext& context) {
   ModelEvaluation result;
-  for (const std::string& reading : context.options.readings) {
+  for (const std::string& reading : named_readings(context.options.readings, *context.encoder, *context.profile)) {
     for (const EvaluationSet& set : *context.sets) {
       auto& rows = result.rows[reading][set.split];
       rows = read_set(context, set, reading);

@@ -42,6 +42,11 @@ struct ModelEvaluation {
   std::map<std::string, std::map<std::string, Evaluation>> evaluations;          // [reading][split]
 };
 
+// Readings under the names that results carry: `sampled` becomes the wire format's own name and drops out where that is
+// `direct`; `guarded` drops out, with a warning, where nothing says what the model was trained on.
+std::vector<std::string> named_readings(const std::vector<std::string>& readings, const PromptEncoder& encoder,
+                                        const TrainingProfile& profile);
+
 struct EvaluationContext {
   Sampler* sampler = nullptr;
   const PromptEncoder* encoder = nullptr;

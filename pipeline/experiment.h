@@ -29,7 +29,7 @@ struct EvaluateOptions {
   std::int64_t bootstrap = 1000;
   std::uint64_t seed = 20;
   bool ensemble_mean = false;
-  std::vector<std::string> readings;  // direct, guarded, compact
+  std::vector<std::string> readings;  // direct, guarded, sampled (or its wire format's name)
   std::vector<std::string> splits;    // kernels, task, device, validation
 };
 

@@ -16,6 +16,11 @@ RunOptions read_run_options(Config& config) {
   return o;
 }
 
+// `compact` and `tool` name the sampled reading of one wire format.
+bool is_reading(const std::string& name) {
+  return name == "direct" || name == "guarded" || name == "sampled" || name == "compact" || name == "tool";
+}
+
 EvaluateOptions read_evaluate_options(Config& config) {
   ConfigSection s = config.section("evaluate");
   EvaluateOptions o;
@@ -29,15 +34,14 @@ EvaluateOptions read_evaluate_options(Config& config) {
       {.meaning = "draws the evaluation rows; not derived from run.seed, so runs compare on the same rows", .min = 0}));
   o.ensemble_mean =
       s.boolean("ensemble_mean", false, {.meaning = "average the parsed distributions of a row's samples"});
-  o.readings = s.texts(
-      "readings", {"direct", "guarded", "compact"},
-      {.meaning =
-           "ways of reading the model: direct; guarded (direct, base rates for unknown tasks and devices); compact"});
+  o.readings =
+      s.texts("readings", {"direct", "guarded", "sampled"},
+              {.meaning = "ways of reading the model: direct; guarded (direct, base rates for unknown tasks and "
+                          "devices); sampled (answers in the prompt's wire format: compact or tool)"});
   o.splits =
       s.texts("splits", {"kernels", "task", "device"}, {.meaning = "held-out parts to evaluate, where they exist"});
   for (const std::string& reading : o.readings) {
-    if (reading != "direct" && reading != "guarded" && reading != "compact")
-      s.fault("readings", "expected direct, guarded or compact, found " + reading);
+    if (!is_reading(reading)) s.fault("readings", "expected direct, guarded or sampled, found " + reading);
   }
   for (const std::string& split : o.splits) {
     if (split != "validation" && split != "kernels" && split != "task" && split != "device") {

@@ -56,10 +56,11 @@ std::unique_ptr<ExampleSource> make_pair_examples(const ExperimentData& data, co
 std::vector<std::string> vocabulary_texts(const ExperimentData& data, const PromptTemplate& prompt_template,
                                           const PromptFormat& format, const HardwareTable& hardware, std::int64_t count,
                                           RngStream rng) {
+  const PromptFormat local = resolved(format, false);
   std::vector<std::string> texts;
   for (const PairRow& row : data.sampler(Part::train).draw_balanced({.count = count}, rng).rows) {
     const Prompt prompt =
-        prompt_template.render(prompt_request(data.store(), row, hardware), format.style, format.wire);
+        prompt_template.render(prompt_request(data.store(), row, hardware), *local.style, *local.wire);
     texts.push_back(prompt.system + prompt.user);
   }
   return texts;

@@ -29,9 +29,9 @@ void read_tool_options(ConfigSection& s, PromptFormat& format) {
   format.max_new_tokens =
       s.integer("max_new_tokens", format.max_new_tokens,
                 {.meaning = "limit of a completion in the tool wire", .unit = "tokens", .min = 1, .max = 131072});
-  format.tool.effort = reasoning_effort_of(
-      s.choice("reasoning_effort", "medium", {"low", "medium", "high"},
-               {.meaning = "how long a gpt-oss model is asked to reason before it answers"}));
+  format.tool.effort =
+      reasoning_effort_of(s.choice("reasoning_effort", "medium", {"low", "medium", "high"},
+                                   {.meaning = "how long a gpt-oss model is asked to reason before it answers"}));
   format.tool.date = s.text("date", kDefaultPromptDate,
                             {.meaning = "current date that a gpt-oss prompt states, YYYY-MM-DD; empty: none"});
   if (!format.tool.date.empty() && !is_date(format.tool.date)) {
@@ -45,22 +45,24 @@ PromptFormat read_prompt_format(Config& config) {
   ConfigSection s = config.section("prompt");
   PromptFormat format;
   format.template_file = s.text("template", "configs/prompts/default.txt", {.meaning = "template file of the prompts"});
-  const std::string style =
-      s.choice("style", "auto", {"auto", "full", "diff"},
-               {.meaning = "full: both sources; diff: the lines that differ, or the tunables of one template; auto: full "
-                           "for gpt-oss vocabularies, else diff"});
+  const std::string style = s.choice(
+      "style", "auto", {"auto", "full", "diff"},
+      {.meaning = "full: both sources; diff: the lines that differ, or the tunables of one template; auto: full "
+                  "for gpt-oss vocabularies, else diff"});
   if (style != "auto") format.style = prompt_style_of(style);
   const std::string wire = s.choice(
       "wire", "auto", {"auto", "direct", "compact", "tool"},
-      {.meaning = "wire format of sampled answers: direct, compact (bin, then probabilities) or tool (reasoning, then a "
-                  "call); auto: tool for gpt-oss vocabularies, else compact"});
+      {.meaning =
+           "wire format of sampled answers: direct, compact (bin, then probabilities) or tool (reasoning, then a "
+           "call); auto: tool for gpt-oss vocabularies, else compact"});
   if (wire != "auto") format.wire = wire_format_of(wire);
-  format.max_tokens = s.integer("max_tokens", format.max_tokens,
-                                {.meaning = "longer prompts are cut in the middle of the two kernel blocks; 0: 32768 for "
-                                            "gpt-oss vocabularies, else 256",
-                                 .unit = "tokens",
-                                 .min = 0,
-                                 .max = 131072});
+  format.max_tokens =
+      s.integer("max_tokens", format.max_tokens,
+                {.meaning = "longer prompts are cut in the middle of the two kernel blocks; 0: 32768 for "
+                            "gpt-oss vocabularies, else 256",
+                 .unit = "tokens",
+                 .min = 0,
+                 .max = 131072});
   if (format.max_tokens > 0 && format.max_tokens < 8) s.fault("max_tokens", "expected 0 or at least 8");
   read_tool_options(s, format);
   return format;

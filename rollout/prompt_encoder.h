@@ -20,7 +20,7 @@ namespace kc {
 std::vector<std::string> reserved_pieces();
 
 struct PromptFormat {
-  std::filesystem::path template_file;
+  std::filesystem::path template_file = {};
   // What is not given follows from the vocabulary: `tool` with whole sources where it has Harmony's special tokens,
   // else `compact` with differing lines.
   std::optional<PromptStyle> style = std::nullopt;

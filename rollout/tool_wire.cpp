@@ -71,10 +71,11 @@ ToolWire::EncodedPrompt ToolWire::prompt(const Prompt& prompt, std::int64_t max_
   const auto frame = static_cast<std::int64_t>(result.ids.size() + renderer_.message(user).size() + head.size() +
                                                direct_suffix_.size());
   if (frame + kLeastUserTokens > max_tokens) {
-    throw Error(ErrorKind::config,
-                fmt::format("prompt.max_tokens is {}, but the parts of the prompt that are never cut (instructions, the "
-                            "tool's definition) take {}: expected at least {}",
-                            max_tokens, frame, frame + kLeastUserTokens));
+    throw Error(
+        ErrorKind::config,
+        fmt::format("prompt.max_tokens is {}, but the parts of the prompt that are never cut (instructions, the "
+                    "tool's definition) take {}: expected at least {}",
+                    max_tokens, frame, frame + kLeastUserTokens));
   }
   const std::vector<TokenId> kept = cut_in_the_middles(text, max_tokens - frame);
   result.cut = kept.size() < text.size();

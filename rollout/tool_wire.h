@@ -35,8 +35,8 @@ class ToolWire {
     std::vector<TokenId> ids;  // ends in `<|start|>assistant`
     bool cut = false;
   };
-  // System message, developer message (instructions, the tool), user message. With the direct reading's suffix it has at
-  // most `max_tokens` ids: of an over-long user text the middle of each half is left out, never the frame around it.
+  // System message, developer message (instructions, the tool), user message. With the direct reading's suffix it has
+  // at most `max_tokens` ids: of an over-long user text the middle of each half is left out, never the frame around it.
   // Error{config} when the frame alone does not leave kLeastUserTokens for the user's text.
   EncodedPrompt prompt(const Prompt& prompt, std::int64_t max_tokens) const;
   static constexpr std::int64_t kLeastUserTokens = 16;

@@ -81,8 +81,9 @@ PolicyOptions read_policy_options(Config& config) {
                                      "which induces overconfidence"});
   o.loss = s.choice("loss", o.loss, {"importance_sampling"},
                     {.meaning = "-sum over sampled tokens of exp(logp - logp_sampler) * advantage"});
-  o.policy_wire = s.choice("policy_wire", o.policy_wire, {"compact", "direct"},
-                           {.meaning = "what the policy samples: the compact answer, or the bin alone (direct)"});
+  o.policy_wire = s.choice("policy_wire", o.policy_wire, {"auto", "compact", "tool", "direct"},
+                           {.meaning = "what the policy samples: an answer in the prompt's wire format (auto, or its "
+                                       "name), or the bin alone (direct)"});
   o.train_router = s.boolean("train_router", o.train_router, {.meaning = "whether the routers' weights move as well"});
   return o;
 }

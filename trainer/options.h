@@ -40,7 +40,7 @@ struct PolicyOptions {
   double clip_norm = 0;            // 0 = off (the published run)
   std::string advantage = "mean";  // mean | grpo_std (warns)
   std::string loss = "importance_sampling";
-  std::string policy_wire = "compact";  // compact | direct
+  std::string policy_wire = "auto";  // auto (the prompt's wire format) | compact | tool | direct
   bool train_router = false;
   std::int64_t micro_batch_rows = 32;
   std::int64_t validate_every = 50;

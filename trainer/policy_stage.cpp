@@ -58,7 +58,8 @@ class PolicyStep {
         options_(options),
         reward_(reward),
         optimizer_(optimizer),
-        rollout_{options.group_size, options.temperature, wire_format_of(options.policy_wire)},
+        rollout_{options.group_size, options.temperature,
+                 options.policy_wire == "auto" ? context.encoder->wire() : wire_format_of(options.policy_wire)},
         advantage_(advantage_kind_of(options.advantage)),
         loss_{options.temperature, options.micro_batch_rows, {}} {
     if (rollout_.wire == WireFormat::direct) loss_.answers = context.encoder->bin_tokens();
