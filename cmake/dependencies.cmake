@@ -11,6 +11,7 @@ pkg_check_modules(KC_CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
 pkg_check_modules(KC_HDF5 REQUIRED IMPORTED_TARGET hdf5-serial)
 pkg_check_modules(KC_MUPARSER REQUIRED IMPORTED_TARGET muparser)
 pkg_check_modules(KC_SECCOMP REQUIRED IMPORTED_TARGET libseccomp)
+pkg_check_modules(KC_PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 
 # Not by pkg-config: Debian 13's sentencepiece.pc asks for protobuf's, which its package does not bring.
 find_path(KC_SENTENCEPIECE_INCLUDE sentencepiece_processor.h REQUIRED)

@@ -154,9 +154,4 @@ std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(std::string model, const
   return std::make_unique<SentencePieceTokenizer>(std::move(model), name);
 }
 
-std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / kFileName;
-  return make_sentencepiece_tokenizer(read_file(file), file.string());
-}
-
 }  // namespace kc

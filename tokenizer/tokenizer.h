@@ -19,15 +19,23 @@ class Tokenizer {
   // Reserved pieces ("<|answer|>", ...) in `text` become their single id only when `allow_reserved`; otherwise they are
   // plain characters, so no kernel's text can forge one.
   virtual std::vector<TokenId> encode(std::string_view text, bool allow_reserved) const = 0;
-  virtual std::string decode(std::span<const TokenId> ids) const = 0;  // reserved pieces spelled out; total
-  virtual TokenId id_of(std::string_view piece) const = 0;             // Error{bad_data} when not one piece
-  virtual std::int64_t vocabulary_size() const = 0;
-  virtual std::string hash() const = 0;                              // SHA-256 of the vocabulary file
-  virtual void save(const std::filesystem::path& folder) const = 0;  // tokenizer.model
+  // Reserved pieces spelled out. Total: an id without a piece is nothing. The bytes of a sequence are those of its ids
+  // one after another; a character's bytes may be spread over several ids (stream_decoder.h).
+  virtual std::string decode(std::span<const TokenId> ids) const = 0;
+  virtual TokenId id_of(std::string_view piece) const = 0;  // Error{bad_data} when not one piece
+  virtual std::int64_t vocabulary_size() const = 0;         // largest id + 1; a model may have more rows
+  virtual std::string hash() const = 0;                     // SHA-256 that names the vocabulary
+  // Writes what load_tokenizer() reads: tokenizer.model, or tokenizer.json and what transformers wants beside it.
+  virtual void save(const std::filesystem::path& folder) const = 0;
 };
 
-// Opens the vocabulary of a model folder (tokenizer.model). Error{bad_data} when missing or not understood.
-std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder);
+// Opens the vocabulary of a model folder, or the file that `path` names. Of several the first counts: tokenizer.model
+// (SentencePiece), tokenizer.json (byte-level BPE, docs/tokenizer.md), o200k_base.tiktoken, the one *.tiktoken or
+// *.tiktoken.gz. Error{bad_data} names file and fault when missing or not understood.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
+
+// Whether the folder holds one of these files.
+bool has_tokenizer(const std::filesystem::path& folder);
 
 struct VocabularyOptions {
   std::int64_t size = 2048;
