@@ -1,5 +1,7 @@
 #include "harmony/conversation.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -35,8 +37,9 @@ std::string namespace_text(const ToolNamespace& space) {
   return text + "} // namespace " + space.name;
 }
 
-void add_tools(std::vector<std::string>& sections, const std::vector<ToolNamespace>& tools) {
+void add_tools(std::vector<std::string>& sections, std::vector<ToolNamespace> tools) {
   if (tools.empty()) return;
+  std::stable_sort(tools.begin(), tools.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   sections.emplace_back("# Tools");
   for (const ToolNamespace& space : tools) sections.push_back(namespace_text(space));
 }

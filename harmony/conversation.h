@@ -39,7 +39,7 @@ struct ToolNamespace {
   std::string name = "functions";
   std::string description = {};
   std::vector<ToolDefinition> tools = {};  // empty: the description alone is shown
-};
+};  // shown in the order of their names
 
 struct SystemContent {
   std::string model_identity = "You are ChatGPT, a large language model trained by OpenAI.";

@@ -74,7 +74,8 @@ std::string default_text(const Json& schema, Quotes quotes) {
   const Json& value = *find(schema, "default");
   if (!value.is_string()) return "default: " + json_text(value);
   const auto& text = value.get_ref<const std::string&>();
-  const bool bare = quotes == Quotes::unless_enum && find(schema, "enum") != nullptr;
+  const Json* values = list_of(schema, "enum");
+  const bool bare = quotes == Quotes::unless_enum && values != nullptr && !values->empty();
   return bare ? "default: " + text : "default: \"" + text + "\"";
 }
 
