@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "cuda/nvrtc_protocol.h"
+#include "cuda/fields.h"
 
 namespace kc {
 namespace {
@@ -23,7 +23,7 @@ constexpr std::size_t kDigits = 64;
 
 // kMagic, the hash of the rest, the rest: fields as the worker's messages have them.
 std::string to_bytes(const CachedCompilation& compilation) {
-  const std::string body = nvrtc::pack({compilation.ok ? "1" : "0", compilation.log, compilation.cubin});
+  const std::string body = pack_fields({compilation.ok ? "1" : "0", compilation.log, compilation.cubin});
   return std::string(kMagic) + sha256_hex(body) + body;
 }
 
@@ -32,7 +32,7 @@ std::optional<CachedCompilation> from_bytes(const std::string& bytes) {
   if (bytes.size() < head + sizeof(std::uint32_t) || !bytes.starts_with(kMagic)) return std::nullopt;
   const std::string body = bytes.substr(head);
   if (sha256_hex(body) != bytes.substr(kMagic.size(), kDigits)) return std::nullopt;
-  auto fields = nvrtc::unpack(body.substr(sizeof(std::uint32_t)));
+  auto fields = unpack_fields(body.substr(sizeof(std::uint32_t)));
   if (!fields || fields->size() != 3) return std::nullopt;
   return CachedCompilation{(*fields)[0] == "1", std::move((*fields)[1]), std::move((*fields)[2])};
 }

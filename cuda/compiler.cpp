@@ -131,7 +131,7 @@ struct CudaCompiler::Impl {
   }
 
   CachedCompilation run(const CudaSource& source, bool& on_disk, const std::stop_token& stop) {
-    nvrtc::Fields request = {source.file, source.unit};
+    Fields request = {source.file, source.unit};
     for (const std::string& option : fixed_options(source.arch)) request.push_back(option);
     for (const auto& folder : toolkit.includes) request.push_back("-I" + folder.string());
     request.insert(request.end(), source.options.begin(), source.options.end());

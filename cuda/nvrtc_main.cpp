@@ -33,38 +33,9 @@ struct Library {
   int (*destroy)(Program*) = nullptr;
 };
 
-void send_fields(const nvrtc::Fields& fields) {
-  const std::string message = nvrtc::pack(fields);
-  for (std::size_t at = 0; at < message.size();) {
-    const ssize_t count = write(nvrtc::kSocketFd, message.data() + at, message.size() - at);
-    if (count <= 0) _exit(0);  // the harness is gone
-    at += static_cast<std::size_t>(count);
-  }
-}
-
 [[noreturn]] void fail(const std::string& why) {
-  send_fields({"failed", why});
+  send_to_harness({"failed", why});
   _exit(3);
-}
-
-void read_bytes(char* bytes, std::size_t count) {
-  while (count > 0) {
-    const ssize_t got = read(nvrtc::kSocketFd, bytes, count);
-    if (got <= 0) _exit(0);
-    bytes += got;
-    count -= static_cast<std::size_t>(got);
-  }
-}
-
-nvrtc::Fields receive() {
-  std::uint32_t length = 0;
-  read_bytes(reinterpret_cast<char*>(&length), sizeof length);
-  if (length > nvrtc::kMaxMessage) _exit(4);
-  std::string body(length, '\0');
-  read_bytes(body.data(), length);
-  auto fields = nvrtc::unpack(body);
-  if (!fields || fields->size() < 2) _exit(4);
-  return std::move(*fields);
 }
 
 template <class F>
@@ -99,15 +70,15 @@ std::string text_of(int (*size)(Program, std::size_t*), int (*get)(Program, char
   return text;
 }
 
-nvrtc::Fields compile(const Library& library, const nvrtc::Fields& request) {
+Fields compile(const Library& library, const Fields& request) {
   Program program = nullptr;
   int result = library.create(&program, request[1].c_str(), request[0].c_str(), 0, nullptr, nullptr);
   if (result != 0) return {std::to_string(result), library.error_string(result), "", ""};
   std::vector<const char*> options;
   for (std::size_t i = 2; i < request.size(); ++i) options.push_back(request[i].c_str());
   result = library.compile(program, static_cast<int>(options.size()), options.data());
-  nvrtc::Fields reply = {std::to_string(result), library.error_string(result),
-                         text_of(library.log_size, library.log, program, true), ""};
+  Fields reply = {std::to_string(result), library.error_string(result),
+                  text_of(library.log_size, library.log, program, true), ""};
   if (result == 0) reply[3] = text_of(library.cubin_size, library.cubin, program, false);
   library.destroy(&program);
   return reply;
@@ -146,13 +117,14 @@ int serve(int argc, char** argv) {
     readable.push_back(path.substr(0, path.rfind('/')));
     missing = enter_worker_sandbox(readable);
   }
-  send_fields({"hello", "NVRTC " + std::to_string(major) + "." + std::to_string(minor), std::to_string(missing)});
+  send_to_harness({"hello", "NVRTC " + std::to_string(major) + "." + std::to_string(minor), std::to_string(missing)});
   for (;;) {
-    const nvrtc::Fields request = receive();
+    const Fields request = receive_from_harness();
+    if (request.size() < 2) _exit(4);
     allow_cpu(cpu_seconds);
-    const nvrtc::Fields reply = compile(library, request);
+    const Fields reply = compile(library, request);
     limit(RLIMIT_CPU, RLIM_INFINITY, RLIM_INFINITY);
-    send_fields(reply);
+    send_to_harness(reply);
   }
 }
 

@@ -1,14 +1,11 @@
 #pragma once
 // The harness's side of one compile worker process.
-#include <chrono>
-#include <optional>
 #include <stop_token>
 #include <string>
-#include <vector>
 
 #include "cuda/compiler.h"
 #include "cuda/nvrtc_protocol.h"
-#include "measure/process.h"
+#include "cuda/worker_process.h"
 
 namespace kc {
 
@@ -28,22 +25,16 @@ class NvrtcWorker {
     std::string cubin;
   };
   // Blocks. Error{interrupted}; the worker is then dead.
-  Answer compile(const nvrtc::Fields& request, const std::stop_token& stop);
+  Answer compile(const Fields& request, const std::stop_token& stop);
 
  private:
-  using Clock = std::chrono::steady_clock;
-  bool send(const std::string& message, Clock::time_point deadline, const std::stop_token& stop);
-  std::optional<nvrtc::Fields> receive(Clock::time_point deadline, const std::stop_token& stop);
-  bool wait_for(short events, Clock::time_point deadline, const std::stop_token& stop);
   std::string why_it_ended();
 
   double timeout_s_;
   std::int64_t memory_limit_mb_;
-  Descriptor socket_;
-  ProcessGroup process_;
+  WorkerProcess process_;
   std::string version_;
   unsigned missing_ = 0;
-  bool timed_out_ = false;
 };
 
 }  // namespace kc

@@ -1,0 +1,50 @@
+// kernelcast-gpu DEVICE: the process that holds one candidate's CUDA context. Started by the measuring programs only.
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "cuda/gpu_runner.h"
+
+namespace {
+
+int serve(int device) {
+  std::unique_ptr<kc::Driver> driver;
+  kc::GpuDevice description;
+  try {
+    driver = kc::load_driver();
+  } catch (const kc::Error& e) {
+    kc::send_to_harness({"failed", e.what()});
+    return 3;
+  }
+  kc::DriverStatus fault = driver->describe(device, description);
+  if (fault == 0) fault = driver->open(device);
+  if (fault != 0) {
+    kc::send_to_harness({"failed", driver->text_of(fault)});
+    return 3;
+  }
+  kc::GpuRunner runner(*driver, static_cast<std::size_t>(description.l2_bytes));
+  kc::send_to_harness({"hello"});
+  for (;;) {
+    const kc::Fields request = kc::receive_from_harness();
+    if (request.empty() || request[0] == "quit") return 0;
+    kc::send_to_harness(runner.answer(request));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("kernelcast-gpu: started by the measuring programs only\n", stderr);
+    return 2;
+  }
+  prctl(PR_SET_PDEATHSIG, 9);
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  setenv("CUDA_MODULE_LOADING", "EAGER", 1);  // nothing is loaded inside a timed span
+  return serve(std::atoi(argv[1]));
+}

@@ -1,0 +1,56 @@
+#pragma once
+// The runner's side: buffers, launches and clocks of one candidate on one device, behind messages (gpu_messages.h).
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/driver.h"
+#include "cuda/gpu_layout.h"
+#include "cuda/gpu_messages.h"
+
+namespace kc {
+
+class GpuRunner {
+ public:
+  // `driver` is open. `l2_bytes`: of the device; twice as much is written to flush it.
+  GpuRunner(Driver& driver, std::size_t l2_bytes);
+  ~GpuRunner();
+  GpuRunner(const GpuRunner&) = delete;
+  GpuRunner& operator=(const GpuRunner&) = delete;
+
+  // The reply to a message; never throws for what a driver or a candidate does.
+  Fields answer(const Fields& request);
+
+ private:
+  struct Fault {
+    TurnVerdict verdict;
+    DriverStatus status;
+  };
+  void check(DriverStatus status, TurnVerdict verdict = TurnVerdict::environment);
+  void prepare(const Fields& request);
+  void load_candidate();
+  void reserve(DevicePointer& memory, std::size_t& have, std::size_t wanted);
+  Fields turn(const Fields& request);
+  void fill_buffers(const TurnMessage& turn, const Fields& request);
+  void flush();
+  void run_steps(std::size_t launch);
+  ReplyMessage time(const TurnMessage& turn);
+  double clock_mhz(const std::uint64_t* samples) const;
+  void verify(const TurnMessage& turn, const Fields& request, ReplyMessage& reply, Fields& outputs);
+
+  Driver& driver_;
+  std::size_t l2_bytes_;
+  PlanMessage plan_;
+  std::string cubin_;
+  std::vector<StepMessage> steps_;
+  std::vector<std::uint64_t> functions_;  // per step
+  std::uint64_t module_ = 0;
+  std::uint64_t instruments_ = 0;
+  std::uint64_t delay_ = 0;
+  SetLayout input_layout_, output_layout_, scratch_layout_;
+  DevicePointer inputs_ = 0, outputs_ = 0, scratch_ = 0, flush_ = 0, samples_ = 0;
+  std::size_t input_bytes_ = 0, output_bytes_ = 0, scratch_bytes_ = 0, flush_bytes_ = 0, sample_bytes_ = 0;
+  std::uint64_t delay_ns_ = 100000;
+};
+
+}  // namespace kc

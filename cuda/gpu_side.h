@@ -1,0 +1,56 @@
+#pragma once
+// One candidate (or the seed) in its runner: turns on fresh inputs, every output checked by the harness.
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include "base/expected.h"
+#include "cuda/candidate.h"
+#include "cuda/gpu_layout.h"
+#include "cuda/gpu_link.h"
+#include "cuda/gpu_messages.h"
+#include "measure/input_pool.h"
+
+namespace kc {
+
+struct GpuSample {
+  double ns = 0;  // per launch
+  double sm_mhz = 0;
+};
+
+class GpuSide {
+ public:
+  // `candidate` compiled, `pack` and `instruments` (the cubin of gpu_messages.h) must outlive this.
+  GpuSide(const TaskPack& pack, const CompiledCandidate& candidate, const std::string& instruments,
+          std::unique_ptr<GpuLink> link, double timeout_s);
+
+  // Loads the module and sets the buffers for case `index`.
+  std::optional<RunnerFailure> prepare(std::size_t index, const std::stop_token& stop);
+
+  // Launches once on each of these sets. The failure of a run, or its time; spans that began too early are repeated on
+  // the same request. Error{environment} when the device itself fails; Error{interrupted}.
+  Expected<GpuSample, RunnerFailure> turn(const InputPool& pool, std::span<const std::size_t> sets, RngStream& rng,
+                                          const std::stop_token& stop);
+
+  // Whether launches of one turn could pass results to each other through initialised variables.
+  bool needs_single_launches() const { return candidate_.binary.facts.initialised_bytes > 0; }
+  std::size_t set_bytes() const { return input_layout_.bytes + output_layout_.bytes + scratch_layout_.bytes; }
+  unsigned pid() const { return link_->pid(); }
+  double overhead_ns() const { return overhead_ns_; }  // of a turn, beyond its launches; by the host's clock
+
+ private:
+  Expected<Fields, RunnerFailure> call(const Fields& request, const std::stop_token& stop);
+  std::optional<RunnerFailure> check(const InputPool& pool, const InputSet& set, const std::string& output,
+                                     std::uint64_t poison) const;
+
+  const TaskPack& pack_;
+  const CompiledCandidate& candidate_;
+  const std::string& instruments_;
+  std::unique_ptr<GpuLink> link_;
+  double timeout_s_;
+  SetLayout input_layout_, output_layout_, scratch_layout_;
+  double overhead_ns_ = 1e6;
+};
+
+}  // namespace kc

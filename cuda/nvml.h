@@ -1,0 +1,35 @@
+#pragma once
+// What NVIDIA's management library says of a device: other processes, clocks, temperature. libnvidia-ml.so.1, loaded at
+// run time; comes with the driver.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kc {
+
+struct GpuHealth {
+  std::vector<unsigned> processes;  // ids of those that compute or draw on the device
+  std::optional<unsigned> sm_mhz;
+  std::optional<unsigned> highest_sm_mhz;
+  std::optional<unsigned> memory_mhz;
+  std::optional<unsigned> temperature_c;
+  std::optional<double> power_w;
+  std::optional<bool> persistence;  // persistence mode
+};
+
+class GpuMonitor {
+ public:
+  virtual ~GpuMonitor() = default;
+  virtual GpuHealth read(int device) = 0;
+};
+
+// Nothing when the library is missing or does not start; `why` says so.
+std::unique_ptr<GpuMonitor> load_nvml(std::string& why);
+
+// Waits until no process but `own` uses the device: at most `seconds`. The ids that stayed.
+std::vector<unsigned> wait_until_idle(GpuMonitor& monitor, int device, const std::vector<unsigned>& own,
+                                      double seconds);
+
+}  // namespace kc
