@@ -22,7 +22,11 @@ class BytePairTable {
   TokenId find(std::string_view bytes) const;  // kNone when no token has these bytes
   TokenId find_pair(unsigned char first, unsigned char second) const { return pairs_[first * 256U + second]; }
   TokenId find_byte(unsigned char byte) const { return bytes_[byte]; }
-  std::string_view bytes_of(TokenId id) const;  // empty for an id without a token
+  std::string_view bytes_of(TokenId id) const {  // empty for an id without a token
+    if (id < 0 || static_cast<std::size_t>(id) >= size()) return {};
+    const auto index = static_cast<std::size_t>(id);
+    return std::string_view(text_).substr(starts_[index], starts_[index + 1] - starts_[index]);
+  }
   std::size_t size() const { return starts_.size() - 1; }
   std::size_t longest() const { return longest_; }  // bytes of the longest token
 
@@ -32,8 +36,9 @@ class BytePairTable {
 
  private:
   struct Slot {
-    std::uint32_t id_plus_one = 0;  // 0: free
-    std::uint32_t tag = 0;          // more bits of the hash
+    std::uint64_t first_bytes = 0;  // at most eight: most tokens are found without a look at text_
+    std::uint32_t length = 0;       // 0: free
+    TokenId id = kNone;
   };
 
   void insert(TokenId id, const std::string& name);
@@ -43,6 +48,7 @@ class BytePairTable {
   std::string text_;                   // all tokens end to end
   std::vector<std::uint32_t> starts_;  // of each id in text_, and the end
   std::vector<Slot> slots_;            // open addressing, power of two
+  std::vector<std::uint64_t> filter_;  // a bit per hash: most lookups are of bytes that are no token, and end here
   std::vector<TokenId> pairs_;         // [65536]: two-byte tokens
   std::array<TokenId, 256> bytes_{};
   std::size_t longest_ = 0;
