@@ -36,7 +36,8 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
 // Precondition: not empty; `first` is first_bytes(bytes).
 std::uint64_t hash_of(std::string_view bytes, std::uint64_t first) {
   std::uint64_t hash = mixed(bytes.size() * kMultiplier, first);
-  for (std::size_t at = 8; at + 8 < bytes.size(); at += 8) hash = mixed(hash, word_at<std::uint64_t>(bytes.data() + at));
+  for (std::size_t at = 8; at + 8 < bytes.size(); at += 8)
+    hash = mixed(hash, word_at<std::uint64_t>(bytes.data() + at));
   if (bytes.size() > 8) hash = mixed(hash, word_at<std::uint64_t>(bytes.data() + bytes.size() - 8));
   return mixed(hash, 0);
 }

@@ -17,7 +17,7 @@ std::string contents_hash(const BytePairTable& table, const ReservedPieces& rese
   std::string text = "byte pairs, o200k pattern\n";
   for (std::size_t id = 0; id < table.size(); ++id) {
     const std::string_view bytes = table.bytes_of(static_cast<TokenId>(id));
-    text.append(fmt::format_int(bytes.size()).c_str()).append(":").append(bytes);
+    if (!bytes.empty()) text.append(fmt::format("{} {} ", id, bytes.size())).append(bytes);
   }
   ReservedPieces sorted = reserved;
   std::sort(sorted.begin(), sorted.end());
@@ -33,6 +33,7 @@ class BytePairTokenizer final : public Tokenizer {
         files_(std::move(vocabulary.files)),
         size_(static_cast<std::int64_t>(table_.size())) {
     for (const auto& [piece, id] : reserved_) add_reserved(piece, id, name);
+    add_second_name(name);
     std::sort(lengths_.rbegin(), lengths_.rend());
     lengths_.erase(std::unique(lengths_.begin(), lengths_.end()), lengths_.end());
     hash_ = contents_hash(table_, reserved_);
@@ -103,6 +104,13 @@ class BytePairTokenizer final : public Tokenizer {
     lengths_.push_back(piece.size());
     if (starts_.find(piece[0]) == std::string::npos) starts_ += piece[0];
     size_ = std::max<std::int64_t>(size_, id + 1);
+  }
+
+  void add_second_name(const std::string& name) {
+    const auto end = ids_.find("<|endofprompt|>");
+    if (end == ids_.end() || !ids_.contains("<|call|>")) return;
+    const std::string second = fmt::format("<|reserved_{}|>", end->second);
+    if (!ids_.contains(second)) add_reserved(second, end->second, name);
   }
 
   std::size_t next_start(std::string_view text, std::size_t from) const {

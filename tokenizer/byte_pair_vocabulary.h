@@ -11,7 +11,7 @@
 
 namespace kc {
 
-using ReservedPieces = std::vector<std::pair<std::string, TokenId>>;  // name, id; an id's first name is decoded
+using ReservedPieces = std::vector<std::pair<std::string, TokenId>>;  // name, id
 
 struct ByteVocabulary {
   std::vector<std::string> tokens;  // bytes by id, which is also the rank; empty: no byte token
@@ -21,15 +21,16 @@ struct ByteVocabulary {
 };
 
 // `name` stands for the file in messages. Error{bad_data} when it is no whole vocabulary (byte_pairs.h), or two
-// reserved pieces have one name, or share an id with a byte token.
+// reserved pieces have one name, or share an id with a byte token. Harmony's <|endofprompt|> gets its second name,
+// <|reserved_ID|>, which no file can say: tokenizers would give that name an id of its own.
 std::unique_ptr<Tokenizer> make_byte_pair_tokenizer(ByteVocabulary vocabulary, const std::string& name);
 
 // A rank file of tiktoken: lines "base64 rank", ranks 0 to n-1 in any order; the reserved pieces are
 // harmony_reserved(n). Error{bad_data} names file and line.
 ByteVocabulary parse_tiktoken(std::string_view text, const std::string& name);
 
-// The reserved pieces of o200k_harmony after `byte_tokens` byte tokens: for o200k's 199,998 all of tiktoken's (ids
-// 199998 to 201087). After a table of another size the same names, shifted, up to <|endofprompt|>.
+// The reserved pieces of o200k_harmony after `byte_tokens` byte tokens, by id: for o200k's 199,998 all of tiktoken's
+// (ids 199998 to 201087). After a table of another size the same names, shifted, up to <|endofprompt|>.
 ReservedPieces harmony_reserved(std::size_t byte_tokens);
 
 // A tokenizer.json of Hugging Face with a byte-level BPE model and o200k's split pattern. Ranks are the ids of

@@ -85,10 +85,11 @@ ReservedPieces harmony_reserved(std::size_t byte_tokens) {
       {"channel", 200'005},     {"start", 200'006},           {"end", 200'007},    {"message", 200'008},
       {"call", 200'012},        {"endofprompt", kEndOfPrompt}};
   ReservedPieces pieces;
-  for (const auto& [name, id] : named) pieces.emplace_back(fmt::format("<|{}|>", name), id + shift);
   for (TokenId id = kFirst; id <= (shift == 0 ? kLast : kEndOfPrompt); ++id) {
-    const auto has_id = [&](const auto& entry) { return entry.second == id; };
-    if (id == kEndOfPrompt || std::none_of(named.begin(), named.end(), has_id))
+    const auto found = std::find_if(named.begin(), named.end(), [&](const auto& entry) { return entry.second == id; });
+    if (found != named.end())
+      pieces.emplace_back(fmt::format("<|{}|>", found->first), id + shift);
+    else
       pieces.emplace_back(fmt::format("<|reserved_{}|>", id + shift), id + shift);
   }
   return pieces;

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Token ids by tiktoken and by Hugging Face tokenizers, for the tests of byte-pair vocabularies and for the benchmark.
 
-  reference.py parity FOLDER VOCABULARY [--bundle DIR] [--megabytes N] [--json FILE]
+  reference.py parity FOLDER VOCABULARY [--bundle DIR] [--megabytes N] [--kernels N] [--json FILE]
       writes texts (NAME.txt), tiktoken's ids of o200k_harmony (NAME.tiktoken.i32) and, by tokenizers from the
       tokenizer.json in FILE, NAME.tokenizers.i32; VOCABULARY is o200k_base.tiktoken, gzip or not
+  reference.py transformers FOLDER
+      AutoTokenizer of FOLDER encodes text.txt to text.i32, decodes that to decoded.txt; named.txt: bos, eos, pad
   reference.py convert VOCABULARY FILE
       FILE becomes the tokenizer.json that transformers' own converter makes of VOCABULARY
   reference.py classes FILE
@@ -22,7 +24,7 @@ import sys
 import tempfile
 
 URL = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
-CLASSES = {r"[\p{Lu}\p{Lt}]": b"U", r"\p{Ll}": b"l", r"[\p{Lm}\p{Lo}]": b"o", r"\p{M}": b"m", r"\p{N}": b"n", r"\s": b"s"}
+CLASSES = {r"[\p{Lu}\p{Lt}]": b"U", r"\p{Ll}": b"l", r"[\p{Lm}\p{Lo}]": b"o", r"\p{M}": b"m", r"\p{N}": b"n", r"\s": b"S"}
 
 # Alphabets: first and last code points. Words are drawn from one alphabet each.
 ALPHABETS = [(0x41, 0x5A), (0x61, 0x7A), (0xC0, 0x24F), (0x370, 0x3FF), (0x400, 0x52F), (0x531, 0x58F), (0x591, 0x5F4),
@@ -91,9 +93,10 @@ def run(rng):
     return rng.choice(["a", "A", " ", "0", "\n", "=", "-", "\u4e2d", "\u00e9", "\u0301", "aB", "ab", " \n", "\r\n", "/", "\t", "\U0001f600", "z ", "1a", "'s"]) * length
 
 
-def texts(bundle, megabytes):
+def texts(bundle, megabytes, kernel_megabytes):
+    """Kernels of the bundle and, in megabytes, made text; deterministic."""
     share = int(megabytes * 1e6 / 5)
-    yield "kernels", "\n".join(kernels(bundle))
+    yield "kernels", "\n".join(kernels(bundle))[:int(kernel_megabytes * 1e6)]
     for name, make, size in [("mixed", mixed, 2 * share), ("characters", any_character, share), ("bytes", random_bytes, share),
                              ("runs", run, share)]:
         rng = random.Random(name)
@@ -124,12 +127,13 @@ def parity(args):
     fast = None
     if args.json:
         import tokenizers
-        fast = tokenizers.Tokenizer.from_file(args.json)
-    for name, text in texts(args.bundle, args.megabytes):
+        # tokenizers joins added tokens wherever they stand; user text is encoded without any.
+        plain = json.loads(pathlib.Path(args.json).read_text(encoding="utf-8")) | {"added_tokens": []}
+        fast = tokenizers.Tokenizer.from_str(json.dumps(plain))
+    for name, text in texts(args.bundle, args.megabytes, args.kernels):
         (folder / f"{name}.txt").write_bytes(text.encode())
         array.array("i", encoding.encode_ordinary(text)).tofile(open(folder / f"{name}.tiktoken.i32", "wb"))
         if fast:
-            # tokenizers joins added tokens wherever they stand; text between them is what both encode.
             array.array("i", fast.encode(text, add_special_tokens=False).ids).tofile(open(folder / f"{name}.tokenizers.i32", "wb"))
 
 
@@ -149,6 +153,15 @@ def convert(args):
             seen[number] = name
     made.add_special_tokens([tokenizers.AddedToken(name, normalized=False, special=True) for _, name in sorted(seen.items())])
     made.save(args.file)
+
+
+def open_with_transformers(args):
+    from transformers import AutoTokenizer
+    opened = AutoTokenizer.from_pretrained(str(args.folder))
+    ids = opened((args.folder / "text.txt").read_bytes().decode())["input_ids"]
+    array.array("i", ids).tofile(open(args.folder / "text.i32", "wb"))
+    (args.folder / "decoded.txt").write_bytes(opened.decode(ids).encode())
+    (args.folder / "named.txt").write_text(f"{opened.bos_token} {opened.eos_token} {opened.pad_token}")
 
 
 def classes(args):
@@ -173,8 +186,12 @@ def main():
     command.add_argument("vocabulary")
     command.add_argument("--bundle", type=pathlib.Path)
     command.add_argument("--megabytes", type=float, default=10)
+    command.add_argument("--kernels", type=float, default=100)
     command.add_argument("--json")
     command.set_defaults(call=parity)
+    command = commands.add_parser("transformers")
+    command.add_argument("folder", type=pathlib.Path)
+    command.set_defaults(call=open_with_transformers)
     command = commands.add_parser("convert")
     command.add_argument("vocabulary")
     command.add_argument("file")
