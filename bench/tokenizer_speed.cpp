@@ -1,9 +1,9 @@
 // Processor time of encoding and decoding on one core; bench/tokenizer_speed.py runs it beside tiktoken.
 //   tokenizer_speed VOCABULARY FILE ROUNDS      prints one line of JSON
 #include <algorithm>
-#include <ctime>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 
 #include "base/atomic_file.h"
