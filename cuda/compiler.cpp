@@ -126,7 +126,7 @@ struct CudaCompiler::Impl {
 
   std::string key_of(const CudaSource& source) {
     std::string text = fmt::format("{}\n{}\n{}\n", known_version(), toolkit.root.string(), source.file);
-    text += cuda_flags_text(source.arch, source.options) + "\n";
+    text += fmt::format("{}\n{}\n", cuda_flags_text(source.arch, source.options), fmt::join(source.instances, " "));
     return sha256_hex(text + source.unit);
   }
 
@@ -135,6 +135,7 @@ struct CudaCompiler::Impl {
     for (const std::string& option : fixed_options(source.arch)) request.push_back(option);
     for (const auto& folder : toolkit.includes) request.push_back("-I" + folder.string());
     request.insert(request.end(), source.options.begin(), source.options.end());
+    for (const std::string& instance : source.instances) request.push_back(std::string(nvrtc::kInstance) + instance);
     const NvrtcWorker::Answer answer = with_worker([&](Slot& slot) {
       NvrtcWorker::Answer got = slot.worker->compile(request, stop);
       ++slot.compiled;

@@ -27,7 +27,8 @@ struct CudaSource {
   std::string file = "kernel.cu";  // as errors name it
   std::string unit;                // whole text, prelude included
   std::string arch = "sm_90a";
-  std::vector<std::string> options;  // of the task, after ours
+  std::vector<std::string> options;         // of the task, after ours
+  std::vector<std::string> instances = {};  // of kernel templates: "kernel<float>"; compiled as if they were launched
 };
 
 struct CudaBinary {

@@ -25,6 +25,7 @@ struct Library {
   int (*version)(int*, int*) = nullptr;
   const char* (*error_string)(int) = nullptr;
   int (*create)(Program*, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
+  int (*add_name)(Program, const char*) = nullptr;
   int (*compile)(Program, int, const char* const*) = nullptr;
   int (*log_size)(Program, std::size_t*) = nullptr;
   int (*log)(Program, char*) = nullptr;
@@ -52,6 +53,7 @@ Library load(const char* path) {
   find(handle, "nvrtcVersion", library.version);
   find(handle, "nvrtcGetErrorString", library.error_string);
   find(handle, "nvrtcCreateProgram", library.create);
+  find(handle, "nvrtcAddNameExpression", library.add_name);
   find(handle, "nvrtcCompileProgram", library.compile);
   find(handle, "nvrtcGetProgramLogSize", library.log_size);
   find(handle, "nvrtcGetProgramLog", library.log);
@@ -75,7 +77,13 @@ Fields compile(const Library& library, const Fields& request) {
   int result = library.create(&program, request[1].c_str(), request[0].c_str(), 0, nullptr, nullptr);
   if (result != 0) return {std::to_string(result), library.error_string(result), "", ""};
   std::vector<const char*> options;
-  for (std::size_t i = 2; i < request.size(); ++i) options.push_back(request[i].c_str());
+  for (std::size_t i = 2; i < request.size(); ++i) {
+    if (request[i].starts_with(nvrtc::kInstance)) {
+      library.add_name(program, request[i].c_str() + nvrtc::kInstance.size());
+    } else {
+      options.push_back(request[i].c_str());
+    }
+  }
   result = library.compile(program, static_cast<int>(options.size()), options.data());
   Fields reply = {std::to_string(result), library.error_string(result),
                   text_of(library.log_size, library.log, program, true), ""};

@@ -4,9 +4,14 @@
 // hello, worker to harness: {"hello", "NVRTC 13.0", missing bits in decimal} or {"failed", why}
 // request: {file name, source, option, option, ...}
 // reply: {result of nvrtcCompileProgram in decimal, its name, log, cubin}
+#include <string_view>
+
 #include "cuda/fields.h"
 
 namespace kc::nvrtc {
+
+// An option that names a template's instance, which is compiled as if it were launched.
+inline constexpr std::string_view kInstance = "kernelcast-instance=";
 
 // Bits of what the worker could not put in place.
 inline constexpr unsigned kNoLandlock = 1;

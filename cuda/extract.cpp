@@ -1,0 +1,238 @@
+#include "cuda/extract.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "cuda/source_check.h"
+
+namespace kc {
+namespace {
+
+// What host headers would have brought, and NVRTC does not know by itself.
+constexpr const char* kCompatibility =
+    R"(typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t;
+typedef unsigned short uint16_t; typedef int int32_t; typedef unsigned int uint32_t; typedef long long int64_t;
+typedef unsigned long long uint64_t; typedef unsigned long long uintptr_t; typedef unsigned int uint;
+#define FLT_MAX 3.402823466e+38f
+#define FLT_MIN 1.175494351e-38f
+#define FLT_EPSILON 1.192092896e-07f
+#define DBL_MAX 1.7976931348623157e+308
+#define INT_MAX 2147483647
+#define INT_MIN (-INT_MAX - 1)
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+#define M_PI 3.14159265358979323846
+)";
+
+// Patterns are few and compiled once each.
+bool has(const std::string& text, const char* pattern) {
+  static thread_local std::map<std::string, std::regex> known;
+  auto found = known.find(pattern);
+  if (found == known.end()) found = known.emplace(pattern, std::regex(pattern)).first;
+  return std::regex_search(text, found->second);
+}
+
+// Headers that device code may keep; others are the host's.
+bool is_device_header(const std::string& name) {
+  static const std::set<std::string> exact = {"mma.h",           "cuda_fp16.h",     "cuda_bf16.h",         "cuda_fp8.h",
+                                              "cuda_pipeline.h", "curand_kernel.h", "cooperative_groups.h"};
+  return exact.contains(name) || name.starts_with("cub/") || name.starts_with("cooperative_groups/") ||
+         name.starts_with("cuda/");
+}
+
+// A declaration at the top of a file, or a line of the preprocessor.
+struct Piece {
+  std::string text;  // as written
+  std::string code;  // without comments
+};
+
+// Splits where no bracket is open: after ';', after the '}' of a body, after a directive.
+std::vector<Piece> pieces_of(const std::string& source) {
+  const std::string code = code_only(source);
+  std::vector<Piece> pieces;
+  std::size_t start = 0;
+  int depth = 0;
+  const auto cut = [&](std::size_t end) {
+    pieces.push_back({source.substr(start, end - start), code.substr(start, end - start)});
+    start = end;
+  };
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    const char c = code[i];
+    const bool line_start = code.find_first_not_of(" \t", code.rfind('\n', i) + 1) == i;
+    if (c == '#' && depth == 0 && line_start) {
+      if (code.find_first_not_of(" \t\r\n", start) < i) cut(i);
+      std::size_t end = code.find('\n', i);
+      end = end == std::string::npos ? code.size() : end + 1;
+      i = end - 1;
+      cut(end);
+      continue;
+    }
+    if (c == '(' || c == '{' || c == '[') ++depth;
+    if (c == ')' || c == '}' || c == ']') depth = std::max(0, depth - 1);
+    const bool body_ends = c == '}' && depth == 0 && code.find_first_not_of(" \t\r\n", i + 1) != std::string::npos &&
+                           code[code.find_first_not_of(" \t\r\n", i + 1)] != ';';
+    if (depth == 0 && (c == ';' || body_ends)) cut(i + 1);
+  }
+  if (start < code.size()) cut(code.size());
+  return pieces;
+}
+
+enum class Fate { keep, drop, open };
+
+Fate fate_of_directive(const std::string& code, std::string& missing) {
+  std::smatch match;
+  static const std::regex include(R"(^\s*#\s*include\s*[<"]?\s*([^>"\s]*))");
+  static const std::regex pragma(R"(^\s*#\s*pragma\s+once)");
+  if (std::regex_search(code, pragma)) return Fate::drop;
+  if (!std::regex_search(code, match, include)) return Fate::keep;
+  const std::string name = match[1];
+  for (const char* library : {"cute/", "cutlass/", "flashinfer/", "thrust/", "cudnn", "nccl"}) {
+    if (name.starts_with(library)) missing = name;
+  }
+  return is_device_header(name) ? Fate::keep : Fate::drop;
+}
+
+Fate fate_of(const Piece& piece, std::string& missing) {
+  const std::string& code = piece.code;
+  if (has(code, R"(^\s*#)")) return fate_of_directive(piece.text, missing);
+  if (has(code, R"(\b(__global__|__device__|__constant__)\b)")) {
+    const bool is_block = has(code, R"(^\s*(namespace\b[^;{(]*|extern\s+"\s*"\s*)\{)");
+    return is_block ? Fate::open : Fate::keep;
+  }
+  if (has(code, R"(\b(torch|at|c10|pybind11)\s*::|PYBIND11_MODULE|TORCH_)")) return Fate::drop;
+  if (has(code, R"(^\s*(using\s+namespace\s+std\b))")) return Fate::drop;
+  if (has(code, R"(^\s*(template\s*<[^{;(]*>\s*)?(struct|class|enum|union|typedef|using)\b)")) return Fate::keep;
+  if (has(code, R"(^\s*(static\s+|inline\s+)*(constexpr|const)\b)")) return Fate::keep;
+  return Fate::drop;
+}
+
+// NVRTC refuses the whole of CUB, which holds host code.
+std::string with_usable_headers(std::string text) {
+  constexpr std::string_view kAll = "<cub/cub.cuh>";
+  const std::size_t at = text.find(kAll);
+  if (at == std::string::npos) return text;
+  return text.replace(at, kAll.size(), "<cub/block/block_reduce.cuh>\n#include <cub/warp/warp_reduce.cuh>");
+}
+
+// Appends what may stay; blocks (namespaces, extern "C") are looked into.
+void collect(const std::string& source, std::string& kept, std::string& missing) {
+  for (const Piece& piece : pieces_of(source)) {
+    const Fate fate = fate_of(piece, missing);
+    if (fate == Fate::keep) kept += with_usable_headers(piece.text);
+    if (fate != Fate::open) continue;
+    const std::size_t open = piece.code.find('{');
+    const std::size_t close = piece.code.rfind('}');
+    if (open == std::string::npos || close == std::string::npos || close < open) continue;
+    kept += piece.text.substr(0, open + 1);
+    collect(piece.text.substr(open + 1, close - open - 1), kept, missing);
+    kept += piece.text.substr(close) + "\n";
+  }
+}
+
+std::vector<std::string> split_arguments(const std::string& text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '(' || c == '{' || c == '[') ++depth;
+    if (c == ')' || c == '}' || c == ']') --depth;
+    if (c == ',' && depth == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  for (std::string& part : parts) {
+    part.erase(0, part.find_first_not_of(" \t\r\n"));
+    part.erase(part.find_last_not_of(" \t\r\n") + 1);
+  }
+  return parts;
+}
+
+std::vector<ForeignLaunch> launches_in(const std::string& source) {
+  static const std::regex form(R"((\w+)\s*(<[^<>;(]*>)?\s*<<<)");
+  const std::string code = code_only(source);
+  std::vector<ForeignLaunch> launches;
+  for (std::sregex_iterator it(code.begin(), code.end(), form), end; it != end; ++it) {
+    const auto start = static_cast<std::size_t>(it->position() + it->length());
+    const std::size_t close = code.find(">>>", start);
+    if (close == std::string::npos) continue;
+    const auto parts = split_arguments(code.substr(start, close - start));
+    ForeignLaunch launch{(*it)[1].str() + (*it)[2].str(), parts[0], parts.size() > 1 ? parts[1] : "1",
+                         parts.size() > 2 ? parts[2] : "0", ""};
+    const std::size_t open = code.find('(', close);
+    if (open != std::string::npos) launch.arguments = code.substr(open + 1, code.find(");", open) - open - 1);
+    launches.push_back(std::move(launch));
+  }
+  return launches;
+}
+
+// Template instances that launches name; PyTorch's dispatch type becomes float.
+void name_instances(ExtractedDevice& device) {
+  static const std::regex dispatched(R"(\b(scalar_t|T)\b)");
+  std::set<std::string> names;
+  for (const ForeignLaunch& launch : device.launches) {
+    if (launch.kernel.find('<') == std::string::npos) continue;
+    const std::string name = std::regex_replace(launch.kernel, dispatched, "float");
+    names.insert(name);
+  }
+  device.instances.assign(names.begin(), names.end());
+}
+
+Expected<ExtractedDevice, std::string> extract_from_cuda(const std::string& text) {
+  ExtractedDevice device;
+  std::string kept;
+  std::string missing;
+  collect(text, kept, missing);
+  const std::string code = code_only(kept);
+  static const std::regex global(R"(__global__[^;{]*?\b(\w+)\s*\()");
+  for (std::sregex_iterator it(code.begin(), code.end(), global), end; it != end; ++it) {
+    const std::string name = (*it)[1];
+    if (name == "__launch_bounds__") continue;
+    device.kernels.push_back(name);
+  }
+  static const std::regex bounded(R"(__launch_bounds__\s*\([^)]*\)\s*(\w+)\s*\()");
+  for (std::sregex_iterator it(code.begin(), code.end(), bounded), end; it != end; ++it) {
+    device.kernels.push_back((*it)[1]);
+  }
+  if (device.kernels.empty()) return Unexpected(std::string("no __global__ function"));
+  if (!missing.empty()) return Unexpected(fmt::format("device code needs {}, which is not of the toolkit", missing));
+  if (has(code, R"(\b(torch|at|c10)\s*::|PackedTensorAccessor)")) {
+    return Unexpected(std::string("device code uses types of PyTorch"));
+  }
+  device.source = kCompatibility + kept;
+  device.launches = launches_in(text);
+  name_instances(device);
+  return device;
+}
+
+}  // namespace
+
+Expected<ExtractedDevice, std::string> extract_device_code(std::string_view text) {
+  const std::string source(text);
+  const bool is_python = has(source, R"((^|\n)(import|from)\s+[A-Za-z_][\w.]*(\s+(as|import)\b|\s*(\n|$|,)))");
+  if (!is_python) return extract_from_cuda(source);
+  std::string joined;
+  bool is_format = false;
+  for (const PythonText& literal : python_texts(source)) {
+    const bool is_device = has(literal.text, R"(\b(__global__|__device__)\b)") && has(literal.text, R"(\{)");
+    if (!is_device) continue;
+    is_format = is_format || literal.is_format;
+    joined += literal.text + "\n";
+  }
+  if (joined.empty()) {
+    if (has(source, R"(@triton\.jit|import\s+triton)")) return Unexpected(std::string("a Triton kernel, not CUDA"));
+    return Unexpected(std::string("no device code: it calls operations of PyTorch"));
+  }
+  if (is_format) return Unexpected(std::string("device code is built at run time (an f-string)"));
+  return extract_from_cuda(joined);
+}
+
+}  // namespace kc

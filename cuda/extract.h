@@ -1,0 +1,41 @@
+#pragma once
+// Device code out of candidates that were written as PyTorch extensions (a .cu with torch/extension.h, load_inline
+// strings) or as KernelBench modules (Python files with ModelNew). Host code is dropped: what remains can be compiled,
+// read and compared, and becomes a candidate once it has the contract's parameters and launch lines (docs/cuda.md).
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+
+namespace kc {
+
+// `kernel<float, 256><<<grid, block, shared>>>(a, b)` as it stands in the host code that was dropped.
+struct ForeignLaunch {
+  std::string kernel;  // with template arguments
+  std::string grid;
+  std::string block;
+  std::string shared;  // "0" when not said
+  std::string arguments;
+};
+
+struct ExtractedDevice {
+  std::string source;                // device code; headers of the toolkit only
+  std::vector<std::string> kernels;  // names of the __global__ functions
+  std::vector<ForeignLaunch> launches;
+  std::vector<std::string> instances;  // of templates, to be compiled: "kernel<float, 256>"
+};
+
+// Or the reason why there is no device code of its own: only calls of PyTorch, a Triton kernel, text built at run time,
+// types of PyTorch or headers of other libraries inside device code.
+Expected<ExtractedDevice, std::string> extract_device_code(std::string_view text);
+
+// Contents of the string literals of a Python file, escapes resolved, neighbours joined; f-strings are told apart.
+struct PythonText {
+  std::string text;
+  bool is_format = false;
+  int line = 0;
+};
+std::vector<PythonText> python_texts(std::string_view source);
+
+}  // namespace kc

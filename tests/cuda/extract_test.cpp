@@ -1,0 +1,136 @@
+#include "cuda/extract.h"
+
+#include <gmock/gmock.h>
+
+#include "cuda/compiler.h"
+#include "tests/cuda/needs_nvrtc.h"
+
+namespace kc::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string reason_of(const std::string& text) {
+  const auto device = extract_device_code(text);
+  return device ? "extracted" : device.error();
+}
+
+constexpr const char* kExtension = R"cu(#include <torch/extension.h>
+#include <cuda_runtime.h>
+#include <cuda_fp16.h>
+#include <vector>
+
+#define THREADS 256
+constexpr int kUnroll = 4;  // of the loop below
+struct Pair { float a; float b; };
+__constant__ float scale[2] = {1.0f, 2.0f};
+
+template <typename scalar_t>
+__device__ __forceinline__ scalar_t twice(scalar_t x) { return x + x; }
+
+template <typename scalar_t, int BLOCK>
+__global__ void __launch_bounds__(BLOCK) affine_kernel(const scalar_t* __restrict__ x, scalar_t* __restrict__ y, int64_t n) {
+  const int64_t i = blockIdx.x * (int64_t)BLOCK + threadIdx.x;
+  if (i < n) y[i] = twice(x[i]) + scale[0];  // a comment with ; and }
+}
+
+__global__ void plain(float* y) { y[threadIdx.x] = FLT_MAX; }
+
+static int round_up(int n) { return (n + THREADS - 1) / THREADS; }
+
+torch::Tensor affine(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  const int n = x.numel();
+  affine_kernel<float, THREADS><<<round_up(n), THREADS, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), y.data_ptr<float>(), n);
+  plain<<<dim3(1, 2), 32>>>(y.data_ptr<float>());
+  return y;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("affine", &affine, "y = 2 x + 1"); }
+)cu";
+
+TEST(CudaExtract, KeepsDeviceCodeAndDropsTheHostsFromAnExtension) {
+  const auto device = extract_device_code(kExtension);
+  ASSERT_TRUE(device) << device.error();
+  EXPECT_THAT(device->kernels, ::testing::UnorderedElementsAre("affine_kernel", "plain"));
+  EXPECT_THAT(device->source, AllOf(HasSubstr("#define THREADS 256"), HasSubstr("kUnroll"), HasSubstr("struct Pair"),
+                                    HasSubstr("twice"), HasSubstr("scale[2]"), HasSubstr("cuda_fp16.h")));
+  EXPECT_THAT(device->source, AllOf(Not(HasSubstr("torch")), Not(HasSubstr("PYBIND11")), Not(HasSubstr("round_up")),
+                                    Not(HasSubstr("<vector>")), Not(HasSubstr("<<<"))));
+  ASSERT_EQ(device->launches.size(), 2);
+  EXPECT_EQ(device->launches[0].kernel, "affine_kernel<float, THREADS>");
+  EXPECT_EQ(device->launches[0].grid, "round_up(n)");
+  EXPECT_EQ(device->launches[0].block, "THREADS");
+  EXPECT_EQ(device->launches[1].grid, "dim3(1, 2)");
+  EXPECT_EQ(device->launches[1].shared, "0");
+  EXPECT_THAT(device->instances, ElementsAre("affine_kernel<float, THREADS>"));
+}
+
+TEST(CudaExtract, WhatItKeepsCompilesWithTheInstancesThatAreLaunched) {
+  KC_NEEDS_NVRTC();
+  const auto device = extract_device_code(kExtension);
+  ASSERT_TRUE(device);
+  const CudaBinary binary =
+      CudaCompiler({}).compile({"affine.cu", device->source, "sm_90a", {}, device->instances});
+  ASSERT_TRUE(binary.ok) << binary.log;
+  EXPECT_EQ(binary.facts.kernels.size(), 2);
+}
+
+TEST(CudaExtract, FindsTheStringsOfLoadInline) {
+  const std::string module = std::string("import torch\nfrom torch.utils.cpp_extension import load_inline\n\nsource = r'''") +
+                             kExtension +
+                             "'''\ncpp = \"torch::Tensor affine(torch::Tensor x);\"\n"
+                             "module = load_inline(name='m', cpp_sources=cpp, cuda_sources=source)\n"
+                             "class ModelNew(torch.nn.Module):\n    \"\"\"Says __global__ in words only.\"\"\"\n"
+                             "    def forward(self, x):\n        return module.affine(x)\n";
+  const auto device = extract_device_code(module);
+  ASSERT_TRUE(device) << device.error();
+  EXPECT_EQ(device->kernels.size(), 2);
+  EXPECT_THAT(device->source, Not(HasSubstr("ModelNew")));
+}
+
+TEST(CudaExtract, LooksIntoNamespacesAndExternC) {
+  const auto device = extract_device_code(
+      "#include <torch/extension.h>\nnamespace {\n__global__ void a(float* x) { *x = 1; }\nvoid host() { a<<<1, 1>>>(0); }\n}\n"
+      "extern \"C\" {\n__global__ void b(float* x) { *x = 1; }\nint host2() { return 1; }\n}\n");
+  ASSERT_TRUE(device) << device.error();
+  EXPECT_THAT(device->kernels, ElementsAre("a", "b"));
+  EXPECT_THAT(device->source, AllOf(Not(HasSubstr("host()")), Not(HasSubstr("host2"))));
+}
+
+TEST(CudaExtract, RefusesWithTheReason) {
+  EXPECT_THAT(reason_of("import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, a, b):\n"
+                        "        return torch.matmul(a, b)\n"),
+              HasSubstr("operations of PyTorch"));
+  EXPECT_THAT(reason_of("import triton\n@triton.jit\ndef k(x): pass\n"), HasSubstr("Triton"));
+  EXPECT_THAT(reason_of("import torch\nn = 3\ns = f'''__global__ void k(float* x) {{ x[0] = {n}; }}'''\n"),
+              HasSubstr("f-string"));
+  EXPECT_THAT(reason_of("#include <cute/tensor.hpp>\n__global__ void k(float* x) { *x = 1; }\n"),
+              HasSubstr("cute/tensor.hpp"));
+  EXPECT_THAT(reason_of("__global__ void k(at::Half* x) { *x = at::Half(1); }\n"), HasSubstr("types of PyTorch"));
+  EXPECT_THAT(reason_of("int main() { return 0; }\n"), HasSubstr("no __global__"));
+  EXPECT_THAT(reason_of(""), HasSubstr("no __global__"));
+}
+
+TEST(CudaExtract, SurvivesTextsThatDoNotClose) {
+  for (const char* text : {"__global__ void k(", "import x\ns = '''__global__ {", "namespace { __device__ int f() {",
+                           "#include", "\"", "/*", "}}}}", "k<<<", "__global__ void k(int* x) { k<<<1,2>>>", "import \\"}) {
+    extract_device_code(text);
+  }
+}
+
+TEST(PythonTexts, JoinsNeighboursAndResolvesEscapes) {
+  const auto texts = python_texts("a = 'one\\n' \"two\"  # 'no'\nb = r'raw\\n' + f\"{x}\"\nc = \"\"\"three\n'quoted'\"\"\"\n");
+  ASSERT_EQ(texts.size(), 4);
+  EXPECT_EQ(texts[0].text, "one\ntwo");
+  EXPECT_EQ(texts[1].text, "raw\\n");
+  EXPECT_TRUE(texts[2].is_format);
+  EXPECT_EQ(texts[3].text, "three\n'quoted'");
+  EXPECT_EQ(texts[3].line, 3);
+}
+
+}  // namespace
+}  // namespace kc::test
