@@ -73,19 +73,18 @@ TEST(CudaExtract, WhatItKeepsCompilesWithTheInstancesThatAreLaunched) {
   KC_NEEDS_NVRTC();
   const auto device = extract_device_code(kExtension);
   ASSERT_TRUE(device);
-  const CudaBinary binary =
-      CudaCompiler({}).compile({"affine.cu", device->source, "sm_90a", {}, device->instances});
+  const CudaBinary binary = CudaCompiler({}).compile({"affine.cu", device->source, "sm_90a", {}, device->instances});
   ASSERT_TRUE(binary.ok) << binary.log;
   EXPECT_EQ(binary.facts.kernels.size(), 2);
 }
 
 TEST(CudaExtract, FindsTheStringsOfLoadInline) {
-  const std::string module = std::string("import torch\nfrom torch.utils.cpp_extension import load_inline\n\nsource = r'''") +
-                             kExtension +
-                             "'''\ncpp = \"torch::Tensor affine(torch::Tensor x);\"\n"
-                             "module = load_inline(name='m', cpp_sources=cpp, cuda_sources=source)\n"
-                             "class ModelNew(torch.nn.Module):\n    \"\"\"Says __global__ in words only.\"\"\"\n"
-                             "    def forward(self, x):\n        return module.affine(x)\n";
+  const std::string module =
+      std::string("import torch\nfrom torch.utils.cpp_extension import load_inline\n\nsource = r'''") + kExtension +
+      "'''\ncpp = \"torch::Tensor affine(torch::Tensor x);\"\n"
+      "module = load_inline(name='m', cpp_sources=cpp, cuda_sources=source)\n"
+      "class ModelNew(torch.nn.Module):\n    \"\"\"Says __global__ in words only.\"\"\"\n"
+      "    def forward(self, x):\n        return module.affine(x)\n";
   const auto device = extract_device_code(module);
   ASSERT_TRUE(device) << device.error();
   EXPECT_EQ(device->kernels.size(), 2);
@@ -94,7 +93,8 @@ TEST(CudaExtract, FindsTheStringsOfLoadInline) {
 
 TEST(CudaExtract, LooksIntoNamespacesAndExternC) {
   const auto device = extract_device_code(
-      "#include <torch/extension.h>\nnamespace {\n__global__ void a(float* x) { *x = 1; }\nvoid host() { a<<<1, 1>>>(0); }\n}\n"
+      "#include <torch/extension.h>\nnamespace {\n__global__ void a(float* x) { *x = 1; }\nvoid host() { a<<<1, "
+      "1>>>(0); }\n}\n"
       "extern \"C\" {\n__global__ void b(float* x) { *x = 1; }\nint host2() { return 1; }\n}\n");
   ASSERT_TRUE(device) << device.error();
   EXPECT_THAT(device->kernels, ElementsAre("a", "b"));
@@ -116,14 +116,16 @@ TEST(CudaExtract, RefusesWithTheReason) {
 }
 
 TEST(CudaExtract, SurvivesTextsThatDoNotClose) {
-  for (const char* text : {"__global__ void k(", "import x\ns = '''__global__ {", "namespace { __device__ int f() {",
-                           "#include", "\"", "/*", "}}}}", "k<<<", "__global__ void k(int* x) { k<<<1,2>>>", "import \\"}) {
+  for (const char* text :
+       {"__global__ void k(", "import x\ns = '''__global__ {", "namespace { __device__ int f() {", "#include", "\"",
+        "/*", "}}}}", "k<<<", "__global__ void k(int* x) { k<<<1,2>>>", "import \\"}) {
     extract_device_code(text);
   }
 }
 
 TEST(PythonTexts, JoinsNeighboursAndResolvesEscapes) {
-  const auto texts = python_texts("a = 'one\\n' \"two\"  # 'no'\nb = r'raw\\n' + f\"{x}\"\nc = \"\"\"three\n'quoted'\"\"\"\n");
+  const auto texts =
+      python_texts("a = 'one\\n' \"two\"  # 'no'\nb = r'raw\\n' + f\"{x}\"\nc = \"\"\"three\n'quoted'\"\"\"\n");
   ASSERT_EQ(texts.size(), 4);
   EXPECT_EQ(texts[0].text, "one\ntwo");
   EXPECT_EQ(texts[1].text, "raw\\n");

@@ -55,14 +55,14 @@ TEST_F(OnAGpu, TheSeedIsAsFastAsItself) {
 TEST_F(OnAGpu, CheatsAreCaught) {
   const std::string honest = "if (i < c.N) y[i] = 2.0f * x[i] + 1.0f;";
   const std::vector<std::pair<std::string, MeasurementStatus>> cheats = {
-      {kernel("if (i < 0) y[i] = x[i];"), MeasurementStatus::incorrect},                      // writes nothing
+      {kernel("if (i < 0) y[i] = x[i];"), MeasurementStatus::incorrect},                          // writes nothing
       {kernel("if (i < c.N) y[i] = __int_as_float(0x7fffffff);"), MeasurementStatus::incorrect},  // NaN
       {kernel("if (i < c.N) y[i] = 0;"), MeasurementStatus::incorrect},
-      {kernel("if (i < c.N - 1) y[i] = 2.0f * x[i] + 1.0f;"), MeasurementStatus::incorrect},  // drops the tail
-      {kernel(honest + " if (i == 0) y[c.N] = 1;"), MeasurementStatus::runtime_error},        // guard region
+      {kernel("if (i < c.N - 1) y[i] = 2.0f * x[i] + 1.0f;"), MeasurementStatus::incorrect},    // drops the tail
+      {kernel(honest + " if (i == 0) y[c.N] = 1;"), MeasurementStatus::runtime_error},          // guard region
       {kernel(honest + " if (i == 0) ((float*)x)[0] = 0;"), MeasurementStatus::runtime_error},  // an input
       {kernel(honest + " if (i == 0) asm volatile(\"trap;\");"), MeasurementStatus::runtime_error},
-      {kernel("if (i == 0) *(volatile int*)16 = 1;"), MeasurementStatus::runtime_error},      // illegal address
+      {kernel("if (i == 0) *(volatile int*)16 = 1;"), MeasurementStatus::runtime_error},  // illegal address
       {kernel("while (c.N > 0) asm volatile(\"\");"), MeasurementStatus::timeout},
       {"__device__ float kept;\n" + kernel(honest + " if (i == 0) kept = x[0];"), MeasurementStatus::compile_error},
       {kernel("if (i == 0) printf(\"hello\");"), MeasurementStatus::compile_error},
@@ -79,9 +79,10 @@ TEST_F(OnAGpu, CheatsAreCaught) {
 
 // Persisting lines and results kept in device memory between runs: the second half of the rounds must not be faster.
 TEST_F(OnAGpu, ACacheHintGivesNothingThatLastsBetweenRuns) {
-  const auto results = measure({kernel("float v = 0; if (i < c.N) { asm volatile(\"ld.global.L2::evict_last.f32 %0, [%1];\" : "
-                                       "\"=f\"(v) : \"l\"(x + i)); y[i] = 2.0f * v + 1.0f; }"),
-                                kCudaSource});
+  const auto results =
+      measure({kernel("float v = 0; if (i < c.N) { asm volatile(\"ld.global.L2::evict_last.f32 %0, [%1];\" : "
+                      "\"=f\"(v) : \"l\"(x + i)); y[i] = 2.0f * v + 1.0f; }"),
+               kCudaSource});
   ASSERT_EQ(results[0].status, MeasurementStatus::ok) << results[0].log;
   EXPECT_LT(std::abs(log2_speedup_scalar(results[0]) - log2_speedup_scalar(results[1])), 0.3);
 }
