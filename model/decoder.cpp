@@ -8,11 +8,13 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/logical_or.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
 
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "model/cpu_kernels.h"
 #include "model/parallel.h"
 
@@ -39,15 +41,31 @@ void attend_row(const CacheView& v, std::int64_t row, std::int64_t kv_head) {
   const C* in = v.rotated.const_data_ptr<C>() + row * s.columns();
   const std::int64_t keys = kv_head * s.head_dim;
   const std::int64_t values = (s.kv_heads + kv_head) * s.head_dim;
-  std::copy_n(in + s.heads * s.head_dim + keys, s.head_dim, slot + position * stride + keys);
-  std::copy_n(in + s.heads * s.head_dim + values, s.head_dim, slot + position * stride + values);
-  const std::int64_t from = s.window > 0 ? std::max<std::int64_t>(0, position - s.window + 1) : 0;
-  C* scores = scratch<C, 0>(position + 1 - from);
+  const std::int64_t capacity = v.cache.size(1);
+  C* current = slot + position % capacity * stride;
+  std::copy_n(in + s.heads * s.head_dim + keys, s.head_dim, current + keys);
+  std::copy_n(in + s.heads * s.head_dim + values, s.head_dim, current + values);
+  const std::int64_t seen = std::min(position + 1, capacity);  // in a full ring, every row is within the window
+  C* scores = scratch<C, 0>(seen);
   const std::int64_t head = kv_head * group;
-  attention_kernels<C>().cached({in + head * s.head_dim, slot + keys, slot + values, v.sinks.const_data_ptr<C>() + head,
-                                 scores, v.out.mutable_data_ptr<C>() + (row * s.heads + head) * s.head_dim, group,
-                                 s.head_dim, stride, from, position + 1},
-                                C{1} / std::sqrt(static_cast<C>(s.head_dim)));
+  attention_kernels<C>().cached(
+      {in + head * s.head_dim, slot + keys, slot + values, v.sinks.const_data_ptr<C>() + head, scores,
+       v.out.mutable_data_ptr<C>() + (row * s.heads + head) * s.head_dim, group, s.head_dim, stride, 0, seen},
+      C{1} / std::sqrt(static_cast<C>(s.head_dim)));
+}
+
+// The last `window` rows of each sequence (0: all).
+CachedRows last_rows(const at::Tensor& rows, const std::vector<std::int64_t>& offsets, std::int64_t window) {
+  CachedRows kept{{}, {0}};
+  std::vector<at::Tensor> parts;
+  for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
+    const std::int64_t length = offsets[b + 1] - offsets[b];
+    const std::int64_t count = window > 0 ? std::min(window, length) : length;
+    parts.push_back(rows.narrow(0, offsets[b + 1] - count, count));
+    kept.offsets.push_back(kept.offsets.back() + count);
+  }
+  kept.rows = parts.empty() ? rows.contiguous() : at::cat(parts, 0);
+  return kept;
 }
 
 }  // namespace
@@ -87,13 +105,15 @@ Prefix Decoder::read_prompts(const std::vector<std::span<const TokenId>>& prompt
     for (std::int64_t t = 0; t < tokens.length(b); ++t) padded.push_back(b * tokens.longest + t);
   tokens.padded_rows_N = whole_numbers(padded, device);
   Prefix prefix;
-  prefix.offsets = tokens.offsets;
+  for (const std::span<const TokenId> prompt : prompts)
+    prefix.lengths.push_back(static_cast<std::int64_t>(prompt.size()));
   const at::Tensor hidden = run_layers(
       config_, weights_, tokens.ids_N, [&](std::int64_t layer, const at::Tensor& qkv, const at::Tensor& sinks) {
         const AttentionShape shape = attention_shape(config_, layer);
         const AttentionResult result = attention_with_cache(qkv, sinks, rope_, tokens, shape);
         const std::int64_t queries = shape.heads * shape.head_dim;
-        prefix.cached.push_back(result.rotated.narrow(1, queries, shape.columns() - queries).contiguous());
+        const at::Tensor rows = result.rotated.narrow(1, queries, shape.columns() - queries);
+        prefix.cached.push_back(last_rows(rows, tokens.offsets, shape.window));
         return result.out;
       });
   prefix.logits = logits(hidden.index_select(0, whole_numbers(last, device)));
@@ -103,18 +123,34 @@ Prefix Decoder::read_prompts(const std::vector<std::span<const TokenId>>& prompt
 void Decoder::reserve(std::int64_t slots, std::int64_t capacity) {
   const at::Tensor& any = weights_.embedding;
   const std::int64_t width = 2 * config_.num_key_value_heads * config_.head_dim;
+  const at::TensorOptions options = any.options().dtype(attention_type(any)).requires_grad(false);
   cache_.clear();
-  for (std::int64_t i = 0; i < config_.num_hidden_layers; ++i)
-    cache_.push_back(
-        at::empty({slots, capacity, width}, any.options().dtype(attention_type(any)).requires_grad(false)));
+  capacity_ = capacity;
+  for (std::int64_t i = 0; i < config_.num_hidden_layers; ++i) {
+    const std::int64_t rows = config_.slides(i) ? std::min(capacity, config_.sliding_window) : capacity;
+    cache_.push_back(at::empty({slots, rows, width}, options));
+  }
+}
+
+std::int64_t Decoder::cached_bytes() const {
+  std::int64_t bytes = 0;
+  for (const at::Tensor& layer : cache_) bytes += static_cast<std::int64_t>(layer.nbytes());
+  return bytes;
 }
 
 void Decoder::fill(std::int64_t slot, const Prefix& prefix, std::int64_t prompt) {
   const at::NoGradGuard no_grad;
-  const std::int64_t from = prefix.offsets[static_cast<std::size_t>(prompt)];
-  const std::int64_t count = prefix.offsets[static_cast<std::size_t>(prompt) + 1] - from;
-  for (std::size_t i = 0; i < cache_.size(); ++i)
-    cache_[i].select(0, slot).narrow(0, 0, count).copy_(prefix.cached[i].narrow(0, from, count));
+  const auto b = static_cast<std::size_t>(prompt);
+  for (std::size_t i = 0; i < cache_.size(); ++i) {
+    const CachedRows& cached = prefix.cached[i];
+    const at::Tensor room = cache_[i].select(0, slot);
+    const std::int64_t from = cached.offsets[b];
+    const std::int64_t count = cached.offsets[b + 1] - from;
+    const std::int64_t start = (prefix.lengths[b] - count) % room.size(0);  // the row of the first of them
+    const std::int64_t before_end = std::min(count, room.size(0) - start);
+    room.narrow(0, start, before_end).copy_(cached.rows.narrow(0, from, before_end));
+    room.narrow(0, 0, count - before_end).copy_(cached.rows.narrow(0, from + before_end, count - before_end));
+  }
 }
 
 at::Tensor Decoder::attend_cached(std::int64_t layer, const at::Tensor& rotated, const at::Tensor& sinks,
@@ -145,17 +181,18 @@ at::Tensor Decoder::attend_plain(std::int64_t layer, const at::Tensor& rotated, 
   const at::Tensor slots = whole_numbers(step.slots, device);
   const at::Tensor positions = whole_numbers(step.positions, device);
   const std::int64_t queries = s.heads * s.head_dim;
-  cache.index_put_({slots, positions}, rotated.narrow(1, queries, s.columns() - queries));
+  const std::int64_t capacity = cache.size(1);
+  cache.index_put_({slots, positions.remainder(capacity)}, rotated.narrow(1, queries, s.columns() - queries));
   const std::int64_t rows = rotated.size(0);
-  const std::int64_t length = 1 + *std::max_element(step.positions.begin(), step.positions.end());
+  const std::int64_t length = std::min(capacity, 1 + *std::max_element(step.positions.begin(), step.positions.end()));
   const at::Tensor seen = cache.narrow(1, 0, length)
                               .index_select(0, slots)
                               .view({rows, length, 2 * s.kv_heads, s.head_dim})
                               .transpose(1, 2);
   const at::Tensor q = rotated.narrow(1, 0, queries).reshape({rows, s.kv_heads, s.heads / s.kv_heads, s.head_dim});
-  const at::Tensor age =
-      positions.unsqueeze(1).sub(at::arange(length, at::TensorOptions().dtype(at::kLong).device(device)));
-  const at::Tensor hidden = s.window > 0 ? at::logical_or(age.lt(0), age.ge(s.window)) : age.lt(0);
+  // Rows past a sequence's position hold nothing yet; in a full ring, every row is within the window.
+  const at::Tensor row = at::arange(length, at::TensorOptions().dtype(at::kLong).device(device));
+  const at::Tensor hidden = row.unsqueeze(0).gt(positions.unsqueeze(1));
   const at::Tensor scores =
       at::matmul(q, seen.narrow(1, 0, s.kv_heads).transpose(2, 3))
           .mul(1 / std::sqrt(static_cast<double>(s.head_dim)))
@@ -170,6 +207,9 @@ at::Tensor Decoder::attend_plain(std::int64_t layer, const at::Tensor& rotated, 
 
 at::Tensor Decoder::decode(const Step& step) {
   const at::NoGradGuard no_grad;
+  for (const std::int64_t position : step.positions)
+    if (position < 0 || position >= std::min(capacity_, rope_.cos.size(0)))
+      throw Error(ErrorKind::internal, fmt::format("Decoder: no room for position {}", position));
   const at::Device device = weights_.embedding.device();
   const at::Tensor positions = whole_numbers(step.positions, device);
   const at::Tensor hidden = run_layers(config_, weights_, whole_numbers(step.ids, device),

@@ -11,10 +11,17 @@
 
 namespace kc {
 
-// Prompts after one pass. A cached row is a position's keys, then values, of all heads: 2 nKV D numbers.
+// What a layer keeps of prompts. A row is a position's keys, then values, of all heads: 2 nKV D numbers.
+struct CachedRows {
+  at::Tensor rows;                    // [R, 2 nKV D], on the weights' device
+  std::vector<std::int64_t> offsets;  // the last positions of prompt b (all of it, or the window of a sliding layer)
+                                      // are rows offsets[b] to offsets[b + 1]
+};
+
+// Prompts after one pass.
 struct Prefix {
-  std::vector<at::Tensor> cached;     // per layer [N, 2 nKV D], on the weights' device
-  std::vector<std::int64_t> offsets;  // prompt b is rows offsets[b] to offsets[b + 1]
+  std::vector<CachedRows> cached;     // per layer
+  std::vector<std::int64_t> lengths;  // of the prompts
   at::Tensor logits;                  // [B, V] fp32 (fp64 for fp64 weights), CPU: of the token after each prompt
 };
 
@@ -25,14 +32,16 @@ class Decoder {
 
   Prefix read_prompts(const std::vector<std::span<const TokenId>>& prompts) const;
 
-  // Room for `slots` sequences of `capacity` positions.
+  // Room for `slots` sequences of `capacity` positions; a sliding layer has room for its window only.
   void reserve(std::int64_t slots, std::int64_t capacity);
   void fill(std::int64_t slot, const Prefix& prefix, std::int64_t prompt);
 
   struct Step {
     std::vector<std::int64_t> ids, positions, slots;  // one entry per row
   };
-  at::Tensor decode(const Step& step);  // logits [rows, V], CPU
+  // Logits [rows, V], CPU. Error{internal} for a position without room.
+  at::Tensor decode(const Step& step);
+  std::int64_t cached_bytes() const;  // of all reserved room
 
  private:
   at::Tensor logits(const at::Tensor& hidden) const;
@@ -42,7 +51,8 @@ class Decoder {
   GptOssConfig config_;
   ModelWeights weights_;
   RopeTables rope_;
-  std::vector<at::Tensor> cache_;  // per layer [slots, capacity, 2 nKV D]
+  std::vector<at::Tensor> cache_;  // per layer [slots, rows, 2 nKV D]; position p is row p mod rows
+  std::int64_t capacity_ = 0;      // positions
 };
 
 }  // namespace kc

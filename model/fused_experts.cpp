@@ -19,7 +19,8 @@ namespace {
 constexpr std::int64_t kRows = 128;
 
 struct Experts {
-  at::Tensor gate_up, gate_up_bias, down, down_bias;
+  ExpertMatrices gate_up, down;
+  at::Tensor gate_up_bias, down_bias;
 };
 
 SwigluShape swiglu_shape(const ExpertShape& s) { return {s.width, s.alpha, s.limit}; }
@@ -72,13 +73,13 @@ ExpertForward run_experts(const at::Tensor& x, const Routing& r, const Experts& 
   at::Tensor gate_up = at::empty({rows.size(0), 2 * s.width}, x.options());
   each_expert(r.first, [&](std::int64_t e, std::int64_t from, std::int64_t n) {
     at::Tensor target = gate_up.narrow(0, from, n);
-    at::addmm_out(target, w.gate_up_bias.select(0, e), rows.narrow(0, from, n), w.gate_up.select(0, e));
+    at::addmm_out(target, w.gate_up_bias.select(0, e), rows.narrow(0, from, n), w.gate_up.of(e, x.scalar_type()));
   });
   const at::Tensor activation = swiglu(gate_up, s);
   const at::Tensor& outputs = rows;  // its memory is free now
   each_expert(r.first, [&](std::int64_t e, std::int64_t from, std::int64_t n) {
     at::Tensor target = outputs.narrow(0, from, n);
-    at::addmm_out(target, w.down_bias.select(0, e), activation.narrow(0, from, n), w.down.select(0, e));
+    at::addmm_out(target, w.down_bias.select(0, e), activation.narrow(0, from, n), w.down.of(e, x.scalar_type()));
   });
   return {combine(outputs, r, true), gate_up};
 }
@@ -122,41 +123,56 @@ void add_bias_part(const at::Tensor& d_rows, const at::Tensor& down_bias, const 
   });
 }
 
+// Which weights want a gradient; packed ones never do.
+struct Wanted {
+  bool gate_up, gate_up_bias, down, down_bias;
+};
+
 struct ExpertBackward {
   at::Tensor dx, d_logits;
-  Experts d_weights;
+  at::Tensor gate_up, gate_up_bias, down, down_bias;  // gradients; undefined where not wanted
+};
+
+at::Tensor zeros_if(bool wanted, const at::Tensor& like) { return wanted ? at::zeros_like(like) : at::Tensor(); }
+
+struct ExpertLayer {
+  Experts weights;
+  ExpertShape shape;
+  Wanted wanted;
 };
 
 ExpertBackward experts_backward(const at::Tensor& x, const at::Tensor& gate_up, const at::Tensor& d_out,
-                                const Routing& r, const std::pair<Experts, ExpertShape>& model) {
-  const auto& [w, s] = model;
+                                const Routing& r, const ExpertLayer& layer) {
+  const auto& [w, s, wanted] = layer;
   const at::Tensor d_rows = gather(d_out, r.token_of_row);
   const at::Tensor rows = gather(x, r.token_of_row);
   const at::Tensor d_activation = at::empty({rows.size(0), s.width}, x.options());
   each_expert(r.first, [&](std::int64_t e, std::int64_t from, std::int64_t n) {
     at::Tensor target = d_activation.narrow(0, from, n);
-    at::mm_out(target, d_rows.narrow(0, from, n), w.down.select(0, e).t());
+    at::mm_out(target, d_rows.narrow(0, from, n), w.down.of(e, x.scalar_type()).t());
   });
   RowGradients g = swiglu_backward(gate_up, d_activation, r, s);
   add_bias_part(d_rows, w.down_bias, r, g.d_weight);
-  ExpertBackward result{
-      {},
-      route_backward(r, g.d_weight, s.experts, x.scalar_type()),
-      {at::zeros_like(w.gate_up), at::zeros_like(w.gate_up_bias), at::zeros_like(w.down), at::zeros_like(w.down_bias)}};
+  ExpertBackward result{{},
+                        route_backward(r, g.d_weight, s.experts, x.scalar_type()),
+                        zeros_if(wanted.gate_up, w.gate_up.dense),
+                        zeros_if(wanted.gate_up_bias, w.gate_up_bias),
+                        zeros_if(wanted.down, w.down.dense),
+                        zeros_if(wanted.down_bias, w.down_bias)};
   const at::Tensor weight = r.weight_of_row.to(x.scalar_type()).unsqueeze(0);
   const at::Tensor dx_rows = at::empty_like(rows);
   each_expert(r.first, [&](std::int64_t e, std::int64_t from, std::int64_t n) {
     const at::Tensor d_gate_up = g.d_gate_up.narrow(0, from, n);
     const at::Tensor d_row = d_rows.narrow(0, from, n);
-    at::Tensor target = result.d_weights.gate_up.select(0, e);
-    at::mm_out(target, rows.narrow(0, from, n).t(), d_gate_up);
-    target = result.d_weights.down.select(0, e);
-    at::mm_out(target, g.weighted.narrow(0, from, n).t(), d_row);
-    target = result.d_weights.down_bias.narrow(0, e, 1);
-    at::mm_out(target, weight.narrow(1, from, n), d_row);
-    result.d_weights.gate_up_bias.select(0, e).copy_(d_gate_up.sum(0));
-    target = dx_rows.narrow(0, from, n);
-    at::mm_out(target, d_gate_up, w.gate_up.select(0, e).t());
+    const auto product = [&](const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
+      at::Tensor target = out;
+      at::mm_out(target, a, b);
+    };
+    if (wanted.gate_up) product(result.gate_up.select(0, e), rows.narrow(0, from, n).t(), d_gate_up);
+    if (wanted.down) product(result.down.select(0, e), g.weighted.narrow(0, from, n).t(), d_row);
+    if (wanted.down_bias) product(result.down_bias.narrow(0, e, 1), weight.narrow(1, from, n), d_row);
+    if (wanted.gate_up_bias) result.gate_up_bias.select(0, e).copy_(d_gate_up.sum(0));
+    product(dx_rows.narrow(0, from, n), d_gate_up, w.gate_up.of(e, x.scalar_type()).t());
   });
   result.dx = combine(dx_rows, r, false);
   return result;
@@ -165,14 +181,16 @@ ExpertBackward experts_backward(const at::Tensor& x, const at::Tensor& gate_up, 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// Inputs in the order of forward's tensors: x, logits, gate_up, gate_up_bias, down, down_bias.
 struct ExpertFunction : torch::autograd::Function<ExpertFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& logits,
                             const at::Tensor& gate_up, const at::Tensor& gate_up_bias, const at::Tensor& down,
-                            const at::Tensor& down_bias, const ExpertShape& s) {
+                            const at::Tensor& down_bias, const LayerWeights& w, const ExpertShape& s) {
     const Routing r = route(logits, s.chosen);
-    const ExpertForward f = run_experts(x, r, {gate_up, gate_up_bias, down, down_bias}, s);
+    const ExpertForward f = run_experts(x, r, {w.gate_up, w.down, gate_up_bias, down_bias}, s);
     ctx->save_for_backward({x, f.gate_up, gate_up, gate_up_bias, down, down_bias, r.token_of_row, r.row_of_choice,
-                            r.expert_of_choice, r.weight_of_choice, r.weight_of_row});
+                            r.expert_of_choice, r.weight_of_choice, r.weight_of_row, w.gate_up.blocks, w.gate_up.scales,
+                            w.down.blocks, w.down.scales});
     ctx->saved_data["first"] = r.first;
     ctx->saved_data["sizes"] = std::vector<std::int64_t>{s.experts, s.chosen, s.width};
     ctx->saved_data["clamp"] = std::vector<double>{s.alpha, s.limit};
@@ -183,12 +201,13 @@ struct ExpertFunction : torch::autograd::Function<ExpertFunction> {
     const variable_list v = ctx->get_saved_variables();
     const std::vector<std::int64_t> sizes = ctx->saved_data["sizes"].toIntVector();
     const std::vector<double> clamp = ctx->saved_data["clamp"].toDoubleVector();
-    const ExpertShape s{sizes[0], sizes[1], sizes[2], clamp[0], clamp[1]};
+    const ExpertLayer layer{{{v[2], v[11], v[12]}, {v[4], v[13], v[14]}, v[3], v[5]},
+                            {sizes[0], sizes[1], sizes[2], clamp[0], clamp[1]},
+                            {ctx->needs_input_grad(2), ctx->needs_input_grad(3),
+                             ctx->needs_input_grad(4), ctx->needs_input_grad(5)}};
     const Routing r{ctx->saved_data["first"].toIntVector(), v[6], v[7], v[8], v[9], v[10]};
-    const ExpertBackward b =
-        experts_backward(v[0], v[1], grads[0].contiguous(), r, {Experts{v[2], v[3], v[4], v[5]}, s});
-    const Experts& w = b.d_weights;
-    return {b.dx, b.d_logits, w.gate_up, w.gate_up_bias, w.down, w.down_bias, {}};
+    const ExpertBackward b = experts_backward(v[0], v[1], grads[0].contiguous(), r, layer);
+    return {b.dx, b.d_logits, b.gate_up, b.gate_up_bias, b.down, b.down_bias, {}, {}};
   }
 };
 
@@ -196,8 +215,10 @@ struct ExpertFunction : torch::autograd::Function<ExpertFunction> {
 
 at::Tensor experts(const at::Tensor& x_NH, const at::Tensor& router_logits_NE, const LayerWeights& w,
                    const ExpertShape& shape) {
-  return ExpertFunction::apply(x_NH.contiguous(), router_logits_NE, w.gate_up, w.gate_up_bias, w.down, w.down_bias,
-                               shape);
+  // A function of autograd takes no undefined tensors.
+  const auto dense = [&](const ExpertMatrices& m) { return m.packed() ? at::empty({0}, x_NH.options()) : m.dense; };
+  return ExpertFunction::apply(x_NH.contiguous(), router_logits_NE, dense(w.gate_up), w.gate_up_bias, dense(w.down),
+                               w.down_bias, w, shape);
 }
 
 }  // namespace kc::fused_cpu

@@ -47,12 +47,22 @@ struct ExpertShape {
 };
 ExpertShape expert_shape(const GptOssConfig& config);
 
+// The matrices [E, in, out] of a layer's experts: dense, or MXFP4, which is decoded one expert at a time when it is
+// used (to exactly the numbers that an expansion would hold) and gets no gradient.
+struct ExpertMatrices {
+  at::Tensor dense;           // [E, in, out]; undefined when packed
+  at::Tensor blocks, scales;  // u8 [E, out, in / 32, 16] and [E, out, in / 32]; undefined when dense
+  bool packed() const { return blocks.defined(); }
+  at::Tensor of(std::int64_t expert, at::ScalarType type) const;  // [in, out] of this type
+};
+
 struct LayerWeights {
   at::Tensor input_norm, post_norm;
   at::Tensor qkv, qkv_bias;  // rows of q, k, v; bias undefined without attention_bias
   at::Tensor output, output_bias, sinks;
   at::Tensor router, router_bias;
-  at::Tensor gate_up, gate_up_bias, down, down_bias;
+  ExpertMatrices gate_up, down;
+  at::Tensor gate_up_bias, down_bias;
 };
 LayerWeights layer_weights(const GptOssConfig& config, const GptOssWeights& weights, std::int64_t layer);
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kTokens = 1024;  // of one task
 
 template <class C>
-void choose_row(const C* logits, std::int64_t experts, std::int64_t chosen, std::int64_t* expert, C* weight) {
+void choose_row(const C* logits, std::int64_t experts, std::int64_t chosen, std::int64_t* expert) {
   for (std::int64_t j = 0; j < chosen; ++j) {
     std::int64_t best = -1;
     for (std::int64_t e = 0; e < experts; ++e) {
@@ -22,11 +22,15 @@ void choose_row(const C* logits, std::int64_t experts, std::int64_t chosen, std:
       if (!taken && (best < 0 || logits[e] > logits[best])) best = e;
     }
     expert[j] = best;
-    weight[j] = logits[best];
   }
+}
+
+template <class C>
+void weigh_row(const C* logits, std::int64_t chosen, const std::int64_t* expert, C* weight) {
+  C most = logits[expert[0]];
+  for (std::int64_t j = 1; j < chosen; ++j) most = std::max(most, logits[expert[j]]);
   C sum = 0;
-  const C most = weight[0];
-  for (std::int64_t j = 0; j < chosen; ++j) sum += weight[j] = std::exp(weight[j] - most);
+  for (std::int64_t j = 0; j < chosen; ++j) sum += weight[j] = std::exp(logits[expert[j]] - most);
   for (std::int64_t j = 0; j < chosen; ++j) weight[j] /= sum;
 }
 
@@ -53,16 +57,20 @@ void sort_by_expert(Routing& r, std::int64_t experts) {
 }
 
 template <class C>
-void route_all(const at::Tensor& logits, Routing& r) {
+void route_all(const at::Tensor& logits, const at::Tensor& prescribed, Routing& r) {
   const std::int64_t experts = logits.size(1);
   const std::int64_t chosen = r.expert_of_choice.size(1);
   const C* data = logits.const_data_ptr<C>();
   std::int64_t* expert = r.expert_of_choice.mutable_data_ptr<std::int64_t>();
   C* weight = r.weight_of_choice.mutable_data_ptr<C>();
+  if (prescribed.defined()) r.expert_of_choice.copy_(prescribed);
   parallel_rows(logits.size(0), kTokens, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t t = from; t < to; ++t)
-      choose_row(data + t * experts, experts, chosen, expert + t * chosen, weight + t * chosen);
+    for (std::int64_t t = from; t < to; ++t) {
+      if (!prescribed.defined()) choose_row(data + t * experts, experts, chosen, expert + t * chosen);
+      weigh_row(data + t * experts, chosen, expert + t * chosen, weight + t * chosen);
+    }
   });
+  report_experts(r.expert_of_choice);
   sort_by_expert<C>(r, experts);
 }
 
@@ -98,10 +106,11 @@ Routing route(const at::Tensor& logits_NE, std::int64_t chosen) {
             at::empty({n, chosen}, whole),
             at::empty({n, chosen}, logits.options()),
             at::empty({n * chosen}, logits.options())};
+  const at::Tensor prescribed = prescribed_experts(logits, chosen);
   if (type == at::kDouble)
-    route_all<double>(logits, r);
+    route_all<double>(logits, prescribed, r);
   else
-    route_all<float>(logits, r);
+    route_all<float>(logits, prescribed, r);
   return r;
 }
 

@@ -24,4 +24,27 @@ Routing route(const at::Tensor& logits_NE, std::int64_t chosen);
 at::Tensor route_backward(const Routing& routing, const at::Tensor& d_weight_of_row, std::int64_t experts,
                           at::ScalarType type);
 
+// While one lives, this thread's expert layers take the experts that it prescribes instead of choosing (the weights
+// stay the softmax over the router's own logits), and tell it what they took. For comparing arithmetic whose rounding
+// would let near-ties of the router fall differently.
+class RoutingProbe {
+ public:
+  // Layer by layer in the order in which they run, int64 [N, K]; empty: prescribes nothing.
+  explicit RoutingProbe(std::vector<at::Tensor> prescribed = {});
+  ~RoutingProbe();
+  RoutingProbe(const RoutingProbe&) = delete;
+  RoutingProbe& operator=(const RoutingProbe&) = delete;
+  const std::vector<at::Tensor>& taken() const { return taken_; }  // int64 [N, K] per layer that ran
+
+ private:
+  friend at::Tensor prescribed_experts(const at::Tensor& logits_NE, std::int64_t chosen);
+  friend void report_experts(const at::Tensor& experts_NK);
+  std::vector<at::Tensor> prescribed_, taken_;
+};
+
+// For the implementations of the experts: the probe's choice for the layer that runs now (undefined: none), and what
+// was taken. Error{internal} when a prescribed choice does not fit.
+at::Tensor prescribed_experts(const at::Tensor& logits_NE, std::int64_t chosen);
+void report_experts(const at::Tensor& experts_NK);
+
 }  // namespace kc

@@ -21,6 +21,13 @@ at::Tensor joined(const GptOssWeights& weights, std::int64_t layer, const char* 
   return at::cat(parts, 0);
 }
 
+ExpertMatrices expert_matrices(const GptOssWeights& weights, std::int64_t layer, const char* name) {
+  const std::string full = layer_name(layer, name);
+  const auto dense = weights.tensors.find(full);
+  if (dense != weights.tensors.end()) return {dense->second, {}, {}};
+  return {{}, weights.tensors.at(full + "_blocks"), weights.tensors.at(full + "_scales")};
+}
+
 }  // namespace
 
 PackedTokens pack_tokens(const TokenBatch& batch) {
@@ -71,9 +78,9 @@ LayerWeights layer_weights(const GptOssConfig& config, const GptOssWeights& weig
   w.sinks = get("self_attn.sinks");
   w.router = get("mlp.router.weight");
   w.router_bias = get("mlp.router.bias");
-  w.gate_up = get("mlp.experts.gate_up_proj");
+  w.gate_up = expert_matrices(weights, layer, "mlp.experts.gate_up_proj");
   w.gate_up_bias = get("mlp.experts.gate_up_proj_bias");
-  w.down = get("mlp.experts.down_proj");
+  w.down = expert_matrices(weights, layer, "mlp.experts.down_proj");
   w.down_bias = get("mlp.experts.down_proj_bias");
   return w;
 }

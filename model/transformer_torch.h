@@ -14,10 +14,11 @@
 namespace kc {
 
 // Names and layouts are those of transformers' save_pretrained (model.layers.N.mlp.experts.gate_up_proj [E, H, 2I]
-// ...).
+// ...), or experts stay MXFP4: gate_up_proj_blocks u8 [E, 2I, H / 32, 16] and _scales u8 [E, 2I, H / 32], down_proj
+// alike.
 struct GptOssWeights {
   std::map<std::string, at::Tensor> tensors;  // ordered by name: iteration order is the optimiser's order
-  void require_grad(bool on);
+  void require_grad(bool on);                 // packed matrices never want one
 };
 
 using WeightShapes = std::map<std::string, std::vector<std::int64_t>>;

@@ -87,7 +87,8 @@ GptOssWeights init_weights(const GptOssConfig& config, RngStream rng) {
 }
 
 void GptOssWeights::require_grad(bool on) {
-  for (auto& [name, tensor] : tensors) tensor.requires_grad_(on);
+  for (auto& [name, tensor] : tensors)
+    if (tensor.is_floating_point()) tensor.requires_grad_(on);
 }
 
 }  // namespace kc

@@ -7,7 +7,7 @@
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/tensor.h>
 
-#include "model/decoder_torch.h"
+#include "model/layers_torch.h"
 #include "model/sampler_torch.h"
 #include "tests/model/torch_support.h"
 #include "tests/support/expect_error.h"
@@ -93,27 +93,6 @@ INSTANTIATE_TEST_SUITE_P(Types, SamplerOf, testing::Combine(testing::Values("flo
                            return std::string(std::get<0>(param_info.param)) +
                                   (std::get<1>(param_info.param) ? "_fused" : "_plain");
                          });
-
-TEST(Decoder, CachedStepsGiveTheLogitsOfAFullForwardPass) {
-  const GptOssConfig c = small_config();
-  const GptOssWeights w = random_weights(c, 1);
-  const std::vector<TokenId> a = prompt(40, 1);
-  const std::vector<TokenId> b = prompt(25, 2);
-  Decoder decoder(c, w, 40);
-  decoder.reserve(3, 40);
-  const Prefix prefix = decoder.read_prompts({std::span(a).first(5), std::span(b).first(12)});
-  decoder.fill(2, prefix, 0);
-  decoder.fill(0, prefix, 1);
-  const at::Tensor full_a = logits_of(c, w, a);
-  const at::Tensor full_b = logits_of(c, w, b);
-  EXPECT_LE(relative_error(prefix.logits[0], full_a[4]), 1e-5);
-  EXPECT_LE(relative_error(prefix.logits[1], full_b[11]), 1e-5);
-  for (std::int64_t i = 0; i < 13; ++i) {
-    const at::Tensor logits = decoder.decode({{a[5 + i], b[12 + i]}, {5 + i, 12 + i}, {2, 0}});
-    EXPECT_LE(relative_error(logits[0], full_a[5 + i]), 1e-5) << i;
-    EXPECT_LE(relative_error(logits[1], full_b[12 + i]), 1e-5) << i;
-  }
-}
 
 TEST(Sampler, DrawsTheSameWhateverTheBatch) {
   const GptOssConfig c = small_config();

@@ -1,5 +1,9 @@
 #include "tests/model/torch_support.h"
 
+#include <fmt/format.h>
+
+#include <iostream>
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/log_softmax.h>
@@ -66,6 +70,12 @@ std::map<std::string, at::Tensor> gradients(GptOssWeights& weights) {
   std::map<std::string, at::Tensor> grads;
   for (auto& [name, tensor] : weights.tensors) grads[name] = tensor.grad().clone();
   return grads;
+}
+
+void print_worst(const std::string& what, double measured, double limit) {
+  const std::string line = fmt::format("{} {:.3g} (limit {:.3g})", what, measured, limit);
+  std::cout << "worst case: " << line << '\n';
+  testing::Test::RecordProperty("worst_case", line);
 }
 
 double relative_error(const at::Tensor& a, const at::Tensor& b) {

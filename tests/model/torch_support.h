@@ -25,4 +25,7 @@ std::map<std::string, at::Tensor> gradients(GptOssWeights& weights);
 // max |a - b| / max |b|.
 double relative_error(const at::Tensor& a, const at::Tensor& b);
 
+// One line "worst case: WHAT MEASURED (limit LIMIT)", also among the test's recorded properties.
+void print_worst(const std::string& what, double measured, double limit);
+
 }  // namespace kc
