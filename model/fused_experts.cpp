@@ -201,10 +201,10 @@ struct ExpertFunction : torch::autograd::Function<ExpertFunction> {
     const variable_list v = ctx->get_saved_variables();
     const std::vector<std::int64_t> sizes = ctx->saved_data["sizes"].toIntVector();
     const std::vector<double> clamp = ctx->saved_data["clamp"].toDoubleVector();
-    const ExpertLayer layer{{{v[2], v[11], v[12]}, {v[4], v[13], v[14]}, v[3], v[5]},
-                            {sizes[0], sizes[1], sizes[2], clamp[0], clamp[1]},
-                            {ctx->needs_input_grad(2), ctx->needs_input_grad(3),
-                             ctx->needs_input_grad(4), ctx->needs_input_grad(5)}};
+    const ExpertLayer layer{
+        {{v[2], v[11], v[12]}, {v[4], v[13], v[14]}, v[3], v[5]},
+        {sizes[0], sizes[1], sizes[2], clamp[0], clamp[1]},
+        {ctx->needs_input_grad(2), ctx->needs_input_grad(3), ctx->needs_input_grad(4), ctx->needs_input_grad(5)}};
     const Routing r{ctx->saved_data["first"].toIntVector(), v[6], v[7], v[8], v[9], v[10]};
     const ExpertBackward b = experts_backward(v[0], v[1], grads[0].contiguous(), r, layer);
     return {b.dx, b.d_logits, b.gate_up, b.gate_up_bias, b.down, b.down_bias, {}, {}};

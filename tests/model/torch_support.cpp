@@ -42,6 +42,13 @@ GptOssWeights random_weights(const GptOssConfig& config, std::uint64_t seed) {
   return weights;
 }
 
+at::Tensor normal_values(const std::vector<std::int64_t>& shape, std::uint64_t seed) {
+  RngStream rng(seed);
+  at::Tensor out = at::full(shape, 0.0, at::kFloat);
+  for (std::int64_t i = 0; i < out.numel(); ++i) out.mutable_data_ptr<float>()[i] = static_cast<float>(rng.normal());
+  return out;
+}
+
 at::Tensor random_ids(std::int64_t batch, std::int64_t length, std::int64_t vocabulary, std::uint64_t seed) {
   RngStream rng(seed);
   std::vector<std::int64_t> ids;
