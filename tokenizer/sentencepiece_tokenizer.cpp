@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
@@ -31,11 +32,12 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   SentencePieceTokenizer(std::string model, const std::string& name) : model_(std::move(model)) {
-    if (const auto status = processor_.LoadFromSerializedProto(model_); !status.ok())
-      throw Error(ErrorKind::bad_data, fmt::format("{}: not a SentencePiece vocabulary: {}", name, status.ToString()));
+    // The library's own message names its source lines, and nothing of the file.
+    if (const auto status = processor_.LoadFromSerializedProto(model_); !status.ok()) damaged(name);
     pieces_.resize(static_cast<std::size_t>(processor_.GetPieceSize()));
     bytes_.fill(-1);
-    for (TokenId id = 0; id < processor_.GetPieceSize(); ++id) add_piece(id);
+    for (TokenId id = 0; id < processor_.GetPieceSize(); ++id)
+      if (!add_piece(id)) damaged(name);
     newline_ = processor_.PieceToId("\n");
     if (std::find(bytes_.begin(), bytes_.end(), -1) != bytes_.end() || processor_.IsUnknown(newline_))
       throw Error(ErrorKind::bad_data,
@@ -88,19 +90,31 @@ class SentencePieceTokenizer final : public Tokenizer {
   void save(const std::filesystem::path& folder) const override { write_file_atomically(folder / kFileName, model_); }
 
  private:
-  void add_piece(TokenId id) {
+  [[noreturn]] void damaged(const std::string& name) const {
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: damaged, or not a SentencePiece vocabulary ({} bytes): copy it again from the model "
+                            "folder that it came from",
+                            name, model_.size()));
+  }
+
+  // False when a byte piece is not written "<0xAB>".
+  bool add_piece(TokenId id) {
     const std::string& piece = processor_.IdToPiece(id);
     std::string& text = pieces_[static_cast<std::size_t>(id)];
     if (processor_.IsByte(id)) {
-      const int byte = std::stoi(piece.substr(3, 2), nullptr, 16);  // "<0xAB>"
-      bytes_[static_cast<std::size_t>(byte)] = id;
+      unsigned byte = 0;
+      const char* end = piece.data() + 5;
+      if (piece.size() != 6 || std::from_chars(piece.data() + 3, end, byte, 16).ptr != end) return false;
+      bytes_[byte] = id;
       text.assign(1, static_cast<char>(byte));
     } else if (processor_.IsControl(id)) {
+      if (piece.empty()) return false;
       reserved_.emplace_back(piece, id);
       text = piece;
     } else {
       text = replaced(piece, kSpace, " ");
     }
+    return true;
   }
 
   const std::pair<std::string, TokenId>* reserved_at(std::string_view text, std::size_t at) const {

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_folder.h"
+#include "tokenizer/sentencepiece_tokenizer.h"
 
 namespace kc {
 namespace {
@@ -117,6 +118,33 @@ TEST(Tokenizer, NamesWhatIsWrong) {
   EXPECT_ERROR(train_tokenizer(corpus(), {.size = 100}), ErrorKind::config, testing::HasSubstr("tokenizer.size"));
   EXPECT_ERROR(train_tokenizer(corpus(), {.size = 400, .reserved = {"a b"}}), ErrorKind::config,
                testing::HasSubstr("a b"));
+}
+
+TEST(Tokenizer, ADamagedFileIsOneClearErrorWithoutTheLibrarysWords) {
+  const test::TempFolder folder;
+  const std::filesystem::path file = folder.path() / "tokenizer.model";
+  trained().save(folder.path());
+  const std::string whole = read_file(file);
+  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, whole.size() / 2, whole.size() - 3}) {
+    write_file_atomically(file, whole.substr(0, length));
+    EXPECT_ERROR(load_tokenizer(folder.path()), ErrorKind::bad_data,
+                 testing::AllOf(testing::HasSubstr("tokenizer.model: "), testing::HasSubstr("amaged"),
+                                testing::Not(testing::HasSubstr(".cc("))));
+  }
+  RngStream rng(6);
+  int refused = 0;
+  for (int round = 0; round < 300; ++round) {
+    std::string bytes = whole;
+    for (std::uint64_t i = 1 + rng.below(4); i > 0; --i) bytes[rng.below(bytes.size())] = static_cast<char>(rng.below(256));
+    try {
+      make_sentencepiece_tokenizer(bytes, "damaged")->encode("block_size_x 16\n", true);
+    } catch (const Error& e) {
+      ++refused;
+      EXPECT_EQ(e.kind(), ErrorKind::bad_data);
+      EXPECT_THAT(e.what(), testing::Not(testing::HasSubstr(".cc(")));
+    }
+  }
+  EXPECT_GT(refused, 50);
 }
 
 TEST(Tokenizer, AShortCorpusGivesASmallerVocabularyOrOneClearError) {
