@@ -38,6 +38,7 @@ struct ExperimentOptions {
   DataOptions data;
   PromptFormat prompt;
   std::string hardware_file;
+  std::string vocabulary_path;  // file or folder of a vocabulary to use as it is; empty: one is trained
   VocabularyOptions vocabulary;
   std::int64_t vocabulary_prompts = 4000;  // training prompts that the vocabulary is trained on
   GptOssConfig model;

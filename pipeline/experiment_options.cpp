@@ -61,6 +61,10 @@ ExperimentOptions read_experiment_options(Config& config) {
   ConfigSection prompt = config.section("prompt");
   o.hardware_file = prompt.text("hardware", "configs/hardware.yaml", {.meaning = "table of device facts"});
   ConfigSection tokenizer = config.section("tokenizer");
+  o.vocabulary_path = tokenizer.text(
+      "path", "",
+      {.meaning = "vocabulary to use as it is: o200k_base.tiktoken, tokenizer.json, *.model, or a folder with one; "
+                  "empty: that of run.init, or one is trained"});
   o.vocabulary.size = tokenizer.integer(
       "size", 2048, {.meaning = "pieces of the vocabulary, reserved ones included", .min = 320, .max = 65536});
   o.vocabulary.split_digits =

@@ -50,7 +50,12 @@ void prepare_run_folder(const ExperimentOptions& options, const fs::path& folder
 }
 
 std::shared_ptr<const Tokenizer> prepare_vocabulary(const Session& session) {
-  if (fs::exists(session.folder / "tokenizer.model")) return load_tokenizer(session.folder);
+  if (has_tokenizer(session.folder)) return load_tokenizer(session.folder);
+  if (!session.options.vocabulary_path.empty()) {
+    std::shared_ptr<const Tokenizer> given = load_tokenizer(session.options.vocabulary_path);
+    given->save(session.folder);
+    return given;
+  }
   const PromptFormat& format = session.options.prompt;
   const auto prompt_template = PromptTemplate::load(find_resource(format.template_file));
   const std::vector<std::string> texts =

@@ -135,7 +135,8 @@ TEST(Tokenizer, ADamagedFileIsOneClearErrorWithoutTheLibrarysWords) {
   int refused = 0;
   for (int round = 0; round < 300; ++round) {
     std::string bytes = whole;
-    for (std::uint64_t i = 1 + rng.below(4); i > 0; --i) bytes[rng.below(bytes.size())] = static_cast<char>(rng.below(256));
+    for (std::uint64_t i = 1 + rng.below(4); i > 0; --i)
+      bytes[rng.below(bytes.size())] = static_cast<char>(rng.below(256));
     try {
       make_sentencepiece_tokenizer(bytes, "damaged")->encode("block_size_x 16\n", true);
     } catch (const Error& e) {
