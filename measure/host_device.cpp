@@ -98,7 +98,7 @@ class HostMeasurer : public Measurer {
         results[i].log = compiled[i].log;
       }
       describe(requests[i], results[i]);
-      results[i].facts = machine_facts(cores.runner);
+      results[i].facts.merge(machine_facts(cores.runner));
       results[i].facts["threads"] = pack.threads;
       std::error_code ignored;
       std::filesystem::remove_all(jobs[i].folder, ignored);
@@ -138,12 +138,14 @@ HostOptions read_host_options(Config& config) {
       s.number("run_timeout_s", o.run_timeout_s, {.meaning = "limit of one launch", .unit = "s", .min = 0.01});
   o.time_budget_s = s.number("time_budget_s", o.time_budget_s,
                              {.meaning = "timing of one candidate, all cases", .unit = "s", .min = 0.001});
-  o.min_rounds =
-      s.integer("min_rounds", o.min_rounds, {.meaning = "rounds before the first look", .min = 3, .max = 1000});
-  o.max_rounds = s.integer("max_rounds", o.max_rounds, {.meaning = "rounds at most", .min = 3, .max = 10000});
+  o.min_rounds = s.integer("min_rounds", o.min_rounds,
+                           {.meaning = "rounds in each of the processes of a candidate", .min = 3, .max = 1000});
+  o.max_rounds =
+      s.integer("max_rounds", o.max_rounds,
+                {.meaning = "rounds at most, in all processes; there are at most eight", .min = 3, .max = 10000});
   o.target_log2_halfwidth =
       s.number("target_log2_halfwidth", o.target_log2_halfwidth,
-               {.meaning = "timing stops when the interval of the median log2 ratio is narrower", .min = 0});
+               {.meaning = "timing stops when the interval of log2 S within the session is narrower", .min = 0});
   o.memory_limit_mb = s.integer("memory_limit_mb", o.memory_limit_mb,
                                 {.meaning = "memory of compiler and candidate", .unit = "MB", .min = 256});
   o.output_limit_mb =

@@ -16,11 +16,11 @@ struct HostOptions {   // section `measure`
   std::string device;  // name in the hardware table; empty: the processor's model name
   std::string compiler = "g++";
   double compile_timeout_s = 20;
-  double run_timeout_s = 5;     // of one launch, and of the checks
-  double time_budget_s = 0.25;  // of timing one candidate, all cases
-  std::int64_t min_rounds = 8;
-  std::int64_t max_rounds = 40;
-  double target_log2_halfwidth = 0.02;  // stop when the 95 % interval of the median log2 ratio is narrower
+  double run_timeout_s = 5;             // of one launch, and of the checks
+  double time_budget_s = 0.25;          // of timing one candidate, all cases
+  std::int64_t min_rounds = 8;          // in each process
+  std::int64_t max_rounds = 64;         // in all processes of a candidate together
+  double target_log2_halfwidth = 0.02;  // stop when the 95 % interval within the session is narrower
   std::int64_t memory_limit_mb = 2048;
   std::int64_t output_limit_mb = 64;  // of any file that compiler or candidate writes
   std::int64_t correctness_seeds = 2;

@@ -1,7 +1,6 @@
 #pragma once
 // Input sets of one case with what the reference computed for them: made on demand from a secret stream, kept in the
 // harness's own memory, shared by the candidates of one session.
-#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -17,20 +16,14 @@ struct InputSet {
   ExpectedOutputs expected;
 };
 
-// What one session may spend on input sets.
-struct PoolBudget {
-  std::size_t bytes = std::size_t{256} << 20;
-  std::chrono::nanoseconds time = std::chrono::milliseconds(1500);
-};
-
 class InputPool {
  public:
-  // `reference` must outlive the pool. The budget is shared with the session's other pools.
+  // `reference` must outlive the pool.
   InputPool(const TaskPack& pack, const CaseSpec& input_case, Runner& reference, RngStream rng);
 
-  // Makes sets until there are `count`, or, beyond `least`, until the budget is spent.
-  // Error{bad_data} when the reference fails or computes something that is not finite.
-  void ensure(std::size_t count, std::size_t least, PoolBudget& budget);
+  // Makes sets until there are `count`. Error{bad_data} when the reference fails or computes something that is not
+  // finite.
+  void ensure(std::size_t count);
   std::size_t size() const { return sets_.size(); }
   const InputSet& operator[](std::size_t index) const { return *sets_[index]; }
 
@@ -64,6 +57,6 @@ struct ArenaSizes {
 ArenaSizes arena_sizes(const TaskPack& pack, const std::vector<TensorSpec>& outputs);
 
 // Sets of this case that fit the arenas.
-std::size_t launches_that_fit(const InputPool& pool, Runner& runner);
+std::size_t launches_that_fit(const InputPool& pool, const Runner& runner);
 
 }  // namespace kc

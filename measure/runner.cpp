@@ -185,6 +185,8 @@ struct Runner::Impl {
   ProcessGroup process;
   clockid_t cpu_clock = 0;
   std::uint32_t turn = 0;
+  const void* last_kind = nullptr;
+  std::size_t last_launches = 0;
   Clock::time_point announced;
   std::int64_t cpu_at_rest_ns = 0;  // when the last turn was over
   std::int64_t seen_ns = 0;         // of turns since then, where one thread's CPU time is bounded by the clock
@@ -234,6 +236,10 @@ std::optional<RunnerFailure> Runner::announce(const TurnSpec& turn) {
   control.inputs = static_cast<std::uint32_t>(turn.input_offsets.size());
   control.outputs = static_cast<std::uint32_t>(turn.output_offsets.size());
   control.output_set_bytes = turn.output_set_bytes;
+  const bool has_inputs = turn.kind != nullptr && turn.kind == self.last_kind;
+  control.warm_launches = static_cast<std::uint32_t>(has_inputs ? std::min(turn.warm_launches, self.last_launches) : 0);
+  self.last_kind = turn.kind;
+  self.last_launches = turn.launches;
   std::copy(turn.sizes.begin(), turn.sizes.end(), control.sizes);
   for (std::size_t l = 0; l < turn.launches; ++l) {
     std::uint64_t* offsets = control.offsets[l];
@@ -245,8 +251,18 @@ std::optional<RunnerFailure> Runner::announce(const TurnSpec& turn) {
   self.announced = Clock::now();
   control.turn.value.store(number, std::memory_order_release);
   futex(control.turn.value, FUTEX_WAKE, 1, nullptr);
-  return self.wait_for([&] { return control.ready.value.load(std::memory_order_acquire) == number; }, kAnnounceTimeout,
-                       "waking up");
+  const bool warms = control.warm_launches > 0;
+  return self.wait_for([&] { return control.ready.value.load(std::memory_order_acquire) == number; },
+                       kAnnounceTimeout + (warms ? self.options.run_timeout_s : 0), warms ? "a launch" : "waking up");
+}
+
+std::optional<RunnerFailure> Runner::hand_over_outputs() {
+  Impl& self = *impl_;
+  RunnerControl& control = *self.control;
+  const std::uint32_t number = self.turn;
+  control.poisoned.value.store(number, std::memory_order_release);
+  return self.wait_for([&] { return control.owned.value.load(std::memory_order_acquire) == number; }, kAnnounceTimeout,
+                       "taking its outputs");
 }
 
 std::optional<RunnerFailure> Runner::launch(std::int64_t& nanoseconds) {
@@ -270,8 +286,8 @@ std::optional<RunnerFailure> Runner::launch(std::int64_t& nanoseconds) {
   return failure;
 }
 
-std::span<std::byte> Runner::inputs() { return impl_->inputs.bytes(); }
-std::span<std::byte> Runner::outputs() { return impl_->outputs.bytes(); }
+std::span<std::byte> Runner::inputs() const { return impl_->inputs.bytes(); }
+std::span<std::byte> Runner::outputs() const { return impl_->outputs.bytes(); }
 
 // The system brings a process's CPU time up to date when its threads go to sleep, so it cannot be read within
 // microseconds of a turn's end: for one thread the clock bounds it instead, several get a moment to come to rest.

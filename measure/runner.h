@@ -38,6 +38,11 @@ struct TurnSpec {
   std::span<const std::size_t> output_offsets;
   std::size_t input_set_bytes = 0;
   std::size_t output_set_bytes = 0;
+  // Launches before the clock starts, on the inputs of this runner's last turn, where that had the same kind of inputs
+  // (an address that stands for their layout): so that code, tables and address translations are where a second launch
+  // finds them, whatever else the core did meanwhile.
+  std::size_t warm_launches = 0;
+  const void* kind = nullptr;
 };
 
 class Runner {
@@ -51,13 +56,15 @@ class Runner {
   // Waits until the library is loaded (static initialisers run then).
   std::optional<RunnerFailure> wait_until_loaded();
 
-  // Announces a turn and waits until the runner spins. The outputs must be poisoned before, the inputs copied after.
+  // Announces a turn and waits until the runner spins.
   std::optional<RunnerFailure> announce(const TurnSpec& turn);
+  // The outputs are poisoned; waits until the runner's cache holds their lines. The inputs must be copied after that.
+  std::optional<RunnerFailure> hand_over_outputs();
   // Starts the launches of the announced turn and waits. Nanoseconds of the whole turn by the harness's clock.
   std::optional<RunnerFailure> launch(std::int64_t& nanoseconds);
 
-  std::span<std::byte> inputs();
-  std::span<std::byte> outputs();
+  std::span<std::byte> inputs() const;
+  std::span<std::byte> outputs() const;
 
   // CPU time of the runner between its turns, in nanoseconds: work that no clock saw. To be read when no turn is on.
   std::int64_t unseen_cpu_ns() const;

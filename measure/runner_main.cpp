@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -107,7 +108,6 @@ struct Launches {
   void* outputs[kRunnerMaxLaunches][kRunnerMaxTensors];
 };
 
-// Outputs hold poison and may be warmed; inputs do not exist before `go`.
 void prepare(Launches& launches) {
   const RunnerControl& control = *g_control;
   launches.count = control.launches;
@@ -118,8 +118,19 @@ void prepare(Launches& launches) {
       launches.outputs[l][o] = g_outputs + control.offsets[l][control.inputs + o];
     }
   }
-  const std::uint64_t bytes = control.output_set_bytes * launches.count;
+}
+
+void own_outputs() {
+  const std::uint64_t bytes = g_control->output_set_bytes * g_control->launches;
   for (std::uint64_t at = 0; at < bytes; at += 64) __builtin_prefetch(g_outputs + at, 1);
+}
+
+void launch(Function function, const Launches& launches, std::uint32_t count) {
+  for (std::uint32_t l = 0; l < count; ++l) function(launches.sizes, launches.inputs[l], launches.outputs[l]);
+}
+
+void wait_for(const Signal& signal, std::uint32_t turn, bool yields) {
+  while (signal.value.load(std::memory_order_acquire) != turn) pause_spinning(yields);
 }
 
 void serve(Function function) {
@@ -133,10 +144,13 @@ void serve(Function function) {
     if (g_control->quit != 0) _exit(0);
     turn = g_control->turn.value.load(std::memory_order_acquire);
     prepare(launches);
+    launch(function, launches, std::min(g_control->warm_launches, launches.count));
     g_control->ready.value.store(turn, std::memory_order_release);
-    while (g_control->go.value.load(std::memory_order_acquire) != turn) pause_spinning(yields);
-    for (std::uint32_t l = 0; l < launches.count; ++l)
-      function(launches.sizes, launches.inputs[l], launches.outputs[l]);
+    wait_for(g_control->poisoned, turn, yields);
+    own_outputs();
+    g_control->owned.value.store(turn, std::memory_order_release);
+    wait_for(g_control->go, turn, yields);  // the inputs do not exist before
+    launch(function, launches, launches.count);
     g_control->done.value.store(turn, std::memory_order_release);
     if (g_control->setup.threads > 1) futex(g_control->done.value, FUTEX_WAKE, 1);
   }

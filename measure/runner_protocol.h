@@ -43,13 +43,16 @@ struct alignas(64) Signal {
   std::atomic<std::uint32_t> value;
 };
 
-// A turn t: the harness writes the descriptors and sets turn = t (futex); the runner prepares its pointers, sets
-// ready = t and spins on go; the harness copies the inputs, stamps its clock and sets go = t; the runner launches and
-// sets done = t (also a futex, for harnesses that block); the harness stamps its clock and checks the outputs.
+// A turn t: the harness writes the descriptors and sets turn = t (futex); the runner prepares its pointers, launches
+// `warm_launches` times on what its last turn left in the inputs, sets ready = t and spins; the harness poisons the
+// outputs and sets poisoned = t; the runner takes their cache lines, sets owned = t and spins on go; the harness copies
+// the inputs, stamps its clock and sets go = t; the runner launches and sets done = t (also a futex, for harnesses that
+// block); the harness stamps its clock and checks the outputs.
 struct RunnerControl {
   RunnerSetup setup;
-  Signal turn, ready, go, done;
+  Signal turn, ready, poisoned, owned, go, done;
   std::uint32_t launches;
+  std::uint32_t warm_launches;
   std::uint32_t inputs;
   std::uint32_t outputs;
   std::uint32_t quit;

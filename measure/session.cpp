@@ -6,12 +6,15 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "measure/turns.h"
 
 namespace kc {
 namespace {
 
-constexpr std::int64_t kUnseenCpuNs = 20000000;  // what waking up and page faults may add up to
-constexpr double kUnseenCpuShare = 0.1;          // of the time of the candidate's own rounds
+constexpr std::size_t kSeedProcesses = 4;
+constexpr double kThreadedTurnNs = 5e6;
+constexpr double kUnseenCpuNs = 20e6;    // what waking up and page faults may add up to
+constexpr double kUnseenCpuShare = 0.1;  // of the time of the candidate's own rounds
 
 RunnerSpec runner_spec(const TaskPack& pack, const std::filesystem::path& folder, const CorePair& cores) {
   const ArenaSizes sizes = arena_sizes(pack, pack.outputs);
@@ -36,6 +39,15 @@ RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& fol
 
 CompileJob job_of(const TaskPack& pack, std::string unit, std::string function, const std::filesystem::path& folder) {
   return {std::move(unit), std::move(function), pack.compiler_flags, folder};
+}
+
+std::vector<std::byte> copy_outputs(const SetLayout& layout, std::span<const std::byte> outputs) {
+  std::vector<std::byte> bytes;
+  for (const BufferSpan& span : layout.buffers) {
+    const auto buffer = outputs.subspan(span.offset, span.bytes);
+    bytes.insert(bytes.end(), buffer.begin(), buffer.end());
+  }
+  return bytes;
 }
 
 Measurement failed(Measurement result, const RunnerFailure& failure) {
@@ -68,17 +80,15 @@ Session::Session(const CompileEnvironment& environment, const HostTask& task, co
       task_(task),
       cores_(cores),
       rng_(rng.child("session")),
-      reference_(environment, reference_spec(*task.pack, task.reference_folder, cores)),
-      seed_(environment, runner_spec(*task.pack, task.seed_folder, cores)) {
+      reference_(environment, reference_spec(*task.pack, task.reference_folder, cores)) {
   if (const auto failure = reference_.wait_until_loaded()) {
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));
   }
   for (std::size_t c = 0; c < task.pack->cases.size(); ++c) {
     pools_.push_back(std::make_unique<InputPool>(*task.pack, task.pack->cases[c], reference_, rng.child(c)));
   }
-  auto failure = seed_.wait_until_loaded();
-  if (!failure) failure = check_correctness(seed_, seed_estimates_);
-  if (failure) throw seed_error(*failure);
+  seeds_.reserve(kSeedProcesses);
+  seed(0);
 }
 
 Error Session::seed_error(const RunnerFailure& failure) const {
@@ -91,56 +101,118 @@ Runner Session::start(const std::filesystem::path& folder) const {
   return Runner(environment_, runner_spec(*task_.pack, folder, cores_));
 }
 
-std::optional<RunnerFailure> Session::check_correctness(Runner& runner, std::vector<double>& estimates) {
-  const auto seeds = static_cast<std::size_t>(environment_.options.correctness_seeds);
-  for (auto& pool : pools_) {
-    pool->ensure(seeds, seeds, budget_);
-    double fastest = 1e12;
-    for (std::size_t s = 0; s < seeds; ++s) {
-      const auto turn = take_turn(runner, *pool, std::span(&s, 1), rng_);
-      if (!turn) return turn.error();
-      fastest = std::min(fastest, *turn);
-    }
-    estimates.push_back(fastest);
+Runner& Session::seed(std::size_t index) {
+  while (seeds_.size() <= index) {
+    Runner runner = start(task_.seed_folder);
+    if (const auto failure = runner.wait_until_loaded()) throw seed_error(*failure);
+    const auto checked = check_correctness(runner);
+    if (!checked) throw seed_error(checked.error());
+    if (seeds_.empty()) seed_estimates_ = checked->estimates;
+    seeds_.push_back(std::move(runner));
   }
-  return std::nullopt;
+  return seeds_[index];
 }
 
-std::optional<RunnerFailure> Session::time_cases(Runner& runner, const std::vector<double>& estimates,
-                                                 Measurement& result) {
+Expected<Session::Checked, RunnerFailure> Session::check_correctness(Runner& runner) {
+  const auto seeds = static_cast<std::size_t>(environment_.options.correctness_seeds);
+  Checked checked;
+  for (auto& pool : pools_) {
+    pool->ensure(seeds);
+    double fastest = 1e12;
+    std::vector<std::byte> first;
+    for (std::size_t turn = 0; turn <= seeds; ++turn) {
+      const std::size_t set = turn % seeds;  // the first one twice
+      const auto nanoseconds = take_turn(runner, *pool, std::span(&set, 1), rng_);
+      if (!nanoseconds) return Unexpected(nanoseconds.error());
+      fastest = std::min(fastest, *nanoseconds);
+      if (turn == 0) first = copy_outputs(pool->check().layout, runner.outputs());
+      if (turn == seeds && first != copy_outputs(pool->check().layout, runner.outputs())) checked.deterministic = false;
+    }
+    checked.estimates.push_back(fastest);
+  }
+  return checked;
+}
+
+// Turns of one label: processes of the candidate, each beside another one of the seed.
+class Session::Bench : public LabelBench {
+ public:
+  Bench(Session& session, Runner runner, const std::filesystem::path& folder)
+      : session_(session), runner_(std::move(runner)), folder_(folder), seed_index_(session.labels_++) {}
+
+  std::size_t case_count() const override { return session_.pools_.size(); }
+  std::size_t most_launches(std::size_t c) const override { return launches_that_fit(*session_.pools_[c], runner_); }
+  void ensure_sets(std::size_t c, std::size_t count) override { session_.pools_[c]->ensure(count); }
+
+  std::optional<TimingFailure> next_process() override {
+    if (auto failure = find_unseen_work()) return TimingFailure{Side::candidate, *failure};
+    runner_ = session_.start(folder_);
+    ++seed_index_;
+    turns_ns_ = 0;
+    if (auto failure = runner_.wait_until_loaded()) return TimingFailure{Side::candidate, *failure};
+    return std::nullopt;
+  }
+
+  Expected<double, RunnerFailure> turn(Side side, std::size_t c, std::span<const std::size_t> sets,
+                                       std::size_t warm_launches) override {
+    const bool is_candidate = side == Side::candidate;
+    Runner& runner = is_candidate ? runner_ : session_.seed(seed_index_ % kSeedProcesses);
+    const auto nanoseconds = take_turn(runner, *session_.pools_[c], sets, session_.rng_, warm_launches);
+    if (nanoseconds && is_candidate) turns_ns_ += *nanoseconds * static_cast<double>(sets.size());
+    return nanoseconds;
+  }
+
+  std::optional<RunnerFailure> find_unseen_work() const {
+    const auto unseen_ns = static_cast<double>(runner_.unseen_cpu_ns());
+    if (unseen_ns <= kUnseenCpuNs + kUnseenCpuShare * turns_ns_) return std::nullopt;
+    return RunnerFailure{MeasurementStatus::runtime_error,
+                         fmt::format("worked {:.0f} ms outside of its timed runs", unseen_ns / 1e6)};
+  }
+
+ private:
+  Session& session_;
+  Runner runner_;
+  const std::filesystem::path& folder_;
+  std::size_t seed_index_;
+  double turns_ns_ = 0;  // of the process that runs now
+};
+
+std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::filesystem::path& folder,
+                                                 const Checked& checked, Measurement& result) {
   const HostOptions& options = environment_.options;
-  TimingPlan plan;
-  plan.budget_s = options.time_budget_s / static_cast<double>(pools_.size());
-  plan.min_rounds = static_cast<std::size_t>(options.min_rounds);
+  LabelPlan plan;
+  plan.budget_s = options.time_budget_s;
+  plan.process_rounds = static_cast<std::size_t>(options.min_rounds);
   plan.max_rounds = static_cast<std::size_t>(options.max_rounds);
-  plan.target_log2_halfwidth = options.target_log2_halfwidth;
+  plan.target_halfwidth = options.target_log2_halfwidth;
   plan.check_sets = static_cast<std::size_t>(options.correctness_seeds);
-  plan.pool_budget = &budget_;
-  plan.turn_ns = task_.pack->threads > 1 ? 5e6 : plan.turn_ns;
-  double timed_ns = 0;
-  for (std::size_t c = 0; c < pools_.size(); ++c) {
-    PairTiming pair = time_pair(plan, *pools_[c], {&runner, estimates[c]}, {&seed_, seed_estimates_[c]}, rng_);
-    if (pair.seed_failure) throw seed_error(*pair.seed_failure);
-    if (pair.candidate_failure) return pair.candidate_failure;
-    pair.timing.work = work_of(*task_.pack, task_.pack->cases[c]);
-    timed_ns += pair.turns_ns;
-    result.cases.push_back(std::move(pair.timing));
+  plan.turn_ns = task_.pack->threads > 1 ? kThreadedTurnNs : plan.turn_ns;
+  Bench bench(*this, std::move(runner), folder);
+  auto timing = time_label(plan, bench, checked.estimates, seed_estimates_, *task_.noise);
+  if (!timing && timing.error().side == Side::seed) throw seed_error(timing.error().failure);
+  if (!timing) return timing.error().failure;
+  if (auto failure = bench.find_unseen_work()) return failure;
+  result.cases = std::move(timing->cases);
+  for (std::size_t c = 0; c < result.cases.size(); ++c) {
+    result.cases[c].name = task_.pack->cases[c].name;
+    result.cases[c].work = work_of(*task_.pack, task_.pack->cases[c]);
   }
-  if (static_cast<double>(runner.unseen_cpu_ns()) > static_cast<double>(kUnseenCpuNs) + kUnseenCpuShare * timed_ns) {
-    return RunnerFailure{
-        MeasurementStatus::runtime_error,
-        fmt::format("worked {:.0f} ms outside of its timed runs", static_cast<double>(runner.unseen_cpu_ns()) / 1e6)};
-  }
+  result.facts["processes"] = static_cast<double>(timing->process_log2.size());
+  result.facts["log2_low"] = timing->interval.low;
+  result.facts["log2_high"] = timing->interval.high;
+  result.facts["deterministic"] = checked.deterministic ? 1 : 0;
+  task_.noise->add(timing->process_log2);
   return std::nullopt;
 }
 
 Measurement Session::measure(const std::filesystem::path& folder) {
   Measurement result;
   Runner runner = start(folder);
-  std::vector<double> estimates;
   if (const auto failure = runner.wait_until_loaded()) return failed(std::move(result), *failure);
-  if (const auto failure = check_correctness(runner, estimates)) return failed(std::move(result), *failure);
-  if (const auto failure = time_cases(runner, estimates, result)) return failed(std::move(result), *failure);
+  const auto checked = check_correctness(runner);
+  if (!checked) return failed(std::move(result), checked.error());
+  if (const auto failure = time_cases(std::move(runner), folder, *checked, result)) {
+    return failed(std::move(result), *failure);
+  }
   return result;
 }
 

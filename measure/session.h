@@ -2,12 +2,13 @@
 // One timing session: the candidates of one task that are measured on one secret draw of inputs.
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "base/error.h"
 #include "measure/compile.h"
 #include "measure/input_pool.h"
+#include "measure/label_timing.h"
 #include "measure/machine.h"
-#include "measure/pair_timing.h"
 
 namespace kc {
 
@@ -16,6 +17,8 @@ struct HostTask {
   const TaskPack* pack = nullptr;
   std::filesystem::path reference_folder;
   std::filesystem::path seed_folder;
+  // What the task's sessions learned about the spread between processes; shared by copies.
+  std::shared_ptr<ProcessNoise> noise = std::make_shared<ProcessNoise>();
 };
 
 // Compiles both below `folder`. Error{bad_data} names the task when one does not compile.
@@ -27,31 +30,39 @@ class Session {
   // Starts the reference and the seed and checks the seed. Error{bad_data} names the task when they fail.
   Session(const CompileEnvironment& environment, const HostTask& task, const CorePair& cores, RngStream rng);
 
-  // Status, log and timings of the library in `folder`. Error{bad_data} when the seed fails meanwhile.
+  // Status, log, timings and facts (processes, log2_low, log2_high, deterministic) of the library in `folder`, by
+  // processes of its own. Error{bad_data} when the seed fails meanwhile.
   Measurement measure(const std::filesystem::path& folder);
 
-  // |log2 ratio| of the seed against another process with the same library.
+  // |log2 ratio| of the seed against other processes with the same library.
   double measure_noise();
 
   std::vector<std::unique_ptr<InputPool>>& pools() { return pools_; }
-  PoolBudget& budget() { return budget_; }
 
  private:
+  class Bench;
+
   Runner start(const std::filesystem::path& folder) const;
-  // Checks every case; fills the estimates (nanoseconds per launch and case).
-  std::optional<RunnerFailure> check_correctness(Runner& runner, std::vector<double>& estimates);
-  std::optional<RunnerFailure> time_cases(Runner& runner, const std::vector<double>& estimates, Measurement& result);
+  struct Checked {
+    std::vector<double> estimates;  // nanoseconds per launch, by case
+    bool deterministic = true;      // the same bytes twice, whatever lay in the outputs before
+  };
+  Expected<Checked, RunnerFailure> check_correctness(Runner& runner);
+  std::optional<RunnerFailure> time_cases(Runner runner, const std::filesystem::path& folder, const Checked& checked,
+                                          Measurement& result);
+  // Seed process `index` of the session, started and checked when it is first asked for.
+  Runner& seed(std::size_t index);
   Error seed_error(const RunnerFailure& failure) const;
 
   const CompileEnvironment& environment_;
   HostTask task_;
   CorePair cores_;
   RngStream rng_;
-  PoolBudget budget_;
   Runner reference_;
-  Runner seed_;
   std::vector<double> seed_estimates_;
   std::vector<std::unique_ptr<InputPool>> pools_;
+  std::vector<Runner> seeds_;
+  std::size_t labels_ = 0;
 };
 
 }  // namespace kc

@@ -2,6 +2,7 @@
 // Order statistics of paired timings.
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace kc {
@@ -19,7 +20,14 @@ struct Interval {
 // that covers the median with probability at least 1 - `level`. Infinite when there are too few values.
 Interval sign_test_interval(std::vector<double> values, double level);
 
-// Rounds after which timing may stop: min, twice, four times ... and max. They are fixed before anything is timed.
-std::vector<std::size_t> look_rounds(std::size_t min_rounds, std::size_t max_rounds);
+// Sum of the squared distances to the mean.
+double squares_about_mean(std::span<const double> values);
+
+// t with P(|T| > t) = `level` for Student's distribution with `degrees` >= 1 degrees of freedom.
+double student_t_quantile(double level, int degrees);
+
+// Variance of the median of these values by their median absolute deviation, as if they were normal; 0 for fewer than
+// three.
+double variance_of_median(const std::vector<double>& values);
 
 }  // namespace kc

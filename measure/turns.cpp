@@ -32,20 +32,30 @@ TurnSpec turn_spec(const InputPool& pool, const SetLayout& outputs, std::size_t 
   static thread_local std::vector<std::size_t> input_offsets, output_offsets;
   input_offsets = offsets_of(pool.input_layout());
   output_offsets = offsets_of(outputs);
-  return {pool.sizes(), launches, input_offsets, output_offsets, pool.input_layout().bytes, outputs.bytes};
+  return {.sizes = pool.sizes(),
+          .launches = launches,
+          .input_offsets = input_offsets,
+          .output_offsets = output_offsets,
+          .input_set_bytes = pool.input_layout().bytes,
+          .output_set_bytes = outputs.bytes,
+          .warm_launches = 0,
+          .kind = &pool};
 }
 
 Expected<double, RunnerFailure> take_turn(Runner& runner, const InputPool& pool, std::span<const std::size_t> sets,
-                                          RngStream& rng) {
+                                          RngStream& rng, std::size_t warm_launches) {
   const SetLayout& layout = pool.check().layout;
   const auto outputs_of = [&](std::size_t l) { return runner.outputs().subspan(l * layout.bytes, layout.bytes); };
   const std::uint64_t poison = rng.next_u64();
-  for (std::size_t l = 0; l < sets.size(); ++l) fill_pattern(outputs_of(l), poison + (l << 32));
   const auto named = [&](RunnerFailure failure) {
     failure.log = fmt::format("case {}: {}", pool.input_case().name, failure.log);
     return Unexpected(std::move(failure));
   };
-  if (auto failure = runner.announce(turn_spec(pool, layout, sets.size()))) return named(std::move(*failure));
+  TurnSpec spec = turn_spec(pool, layout, sets.size());
+  spec.warm_launches = warm_launches;
+  if (auto failure = runner.announce(spec)) return named(std::move(*failure));
+  for (std::size_t l = 0; l < sets.size(); ++l) fill_pattern(outputs_of(l), poison + (l << 32));
+  if (auto failure = runner.hand_over_outputs()) return named(std::move(*failure));
   const std::size_t bytes = pool.input_layout().bytes;
   for (std::size_t l = 0; l < sets.size(); ++l) {
     std::memcpy(runner.inputs().data() + l * bytes, pool[sets[l]].inputs.data(), bytes);

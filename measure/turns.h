@@ -15,8 +15,9 @@ namespace kc {
 TurnSpec turn_spec(const InputPool& pool, const SetLayout& outputs, std::size_t launches);
 
 // Launches once on each of these sets of the pool. Nanoseconds per launch, or why the turn is void: the runner's
-// failure, an output that differs, a broken guard.
+// failure, an output that differs, a broken guard. `warm_launches` come before (TurnSpec); what they write is poisoned
+// like everything else.
 Expected<double, RunnerFailure> take_turn(Runner& runner, const InputPool& pool, std::span<const std::size_t> sets,
-                                          RngStream& rng);
+                                          RngStream& rng, std::size_t warm_launches = 0);
 
 }  // namespace kc

@@ -87,26 +87,6 @@ TEST_F(HostTimingTest, KeepingResultsGainsNothingBecauseEveryTimedInputIsNew) {
   EXPECT_NEAR(log2_speedup(kRememberingSource), honest, 0.4);
 }
 
-TEST_F(HostTimingTest, KeepingResultsIsIncorrectWhereInputsMustBeUsedAgain) {
-  const TemporaryFolder folder;
-  HostOptions options = quick_options();
-  options.time_budget_s = 2;
-  options.target_log2_halfwidth = 0;  // all rounds: the first ones are on new inputs, and honest
-  const CompileEnvironment environment = make_compile_environment(options, folder);
-  const HostTask task = prepare_task(environment, pack_, folder.path(), {});
-  const CompileJob job{
-      candidate_unit(pack_, candidate_of(kRememberingSource)), "run", {"-O2"}, folder.path() / "cheat"};
-  ASSERT_TRUE(compile_all(environment, {job}, {}).at(0).ok);
-  const CorePair cores = choose_cores();
-  const DeviceLock lock({});
-  const TimingThread thread(cores.harness, true);
-  Session session(environment, task, cores, RngStream(5));
-  session.budget() = {0, std::chrono::nanoseconds(0)};
-  const Measurement result = session.measure(job.folder);
-  EXPECT_EQ(name_of(result.status), "incorrect") << result.log;
-  EXPECT_THAT(result.log, HasSubstr("keeps results between runs"));
-}
-
 TEST_F(HostTimingTest, InputsDifferBetweenRunsOfTheHarness) {
   // Right for one input only: the first value of the stream of seed 12345 in an earlier session would be of no use.
   const std::string guess =

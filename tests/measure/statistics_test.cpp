@@ -38,9 +38,12 @@ TEST(Statistics, SignTestIntervalCoversASkewedMedianAsOftenAsItSays) {
   EXPECT_LT(covered, 1990);
 }
 
-TEST(Statistics, LooksDoubleFromTheFewestRoundsToTheMost) {
-  EXPECT_EQ(look_rounds(8, 40), (std::vector<std::size_t>{8, 16, 32, 40}));
-  EXPECT_EQ(look_rounds(5, 5), (std::vector<std::size_t>{5}));
+TEST(Statistics, StudentsQuantilesAreTheTabledOnes) {
+  EXPECT_NEAR(student_t_quantile(0.05, 1), 12.7062, 1e-4);
+  EXPECT_NEAR(student_t_quantile(0.05, 2), 4.3027, 1e-4);
+  EXPECT_NEAR(student_t_quantile(0.05, 5), 2.5706, 1e-4);
+  EXPECT_NEAR(student_t_quantile(0.025, 7), 2.8412, 1e-4);
+  EXPECT_NEAR(student_t_quantile(0.05, 1000), 1.9623, 1e-4);
 }
 
 }  // namespace
