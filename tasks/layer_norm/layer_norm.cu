@@ -31,6 +31,17 @@ __device__ __forceinline__ Moments other_half(const Moments& m, int bits) {
           __shfl_xor_sync(0xFFFFFFFFu, m.squares, bits)};
 }
 
+constexpr int kSlots = KEPT > 0 ? KEPT : 1;
+
+// The thread's share of a row: kept values first, then those that are read again.
+template <class Use>
+__device__ __forceinline__ void for_all(const float (&kept)[kSlots], const float* in, int n, int rank, Use use) {
+#pragma unroll
+  for (int k = 0; k < KEPT; ++k)
+    if (rank + k * GROUP < n) use(rank + k * GROUP, kept[k]);
+  for (int j = rank + KEPT * GROUP; j < n; j += GROUP) use(j, in[j]);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     layer_norm(Case c, const float* __restrict__ values, const float* __restrict__ gain, const float* __restrict__ bias,
                float* __restrict__ result) {
@@ -39,23 +50,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   const long long row = static_cast<long long>(blockIdx.x) * kGroups + threadIdx.x / GROUP;
   if (row >= c.ROWS) return;
   const float* in = values + row * n;
-  float kept[KEPT > 0 ? KEPT : 1];
+  float kept[kSlots] = {};
 #pragma unroll
   for (int k = 0; k < KEPT; ++k) kept[k] = rank + k * GROUP < n ? in[rank + k * GROUP] : 0.0f;
-  const auto for_all = [&](auto&& use) {
-#pragma unroll
-    for (int k = 0; k < KEPT; ++k)
-      if (rank + k * GROUP < n) use(rank + k * GROUP, kept[k]);
-    for (int j = rank + KEPT * GROUP; j < n; j += GROUP) use(j, in[j]);
-  };
   float mean = 0, variance = 0;
 #if ALGORITHM == 0
-  for_all([&](int, float x) { mean += x; });
+  for_all(kept, in, n, rank, [&](int, float x) { mean += x; });
   mean = total(mean, scratch) / n;
-  for_all([&](int, float x) { variance += (x - mean) * (x - mean); });
+  for_all(kept, in, n, rank, [&](int, float x) { variance += (x - mean) * (x - mean); });
   variance = total(variance, scratch) / n;
 #elif ALGORITHM == 1
-  for_all([&](int, float x) {
+  for_all(kept, in, n, rank, [&](int, float x) {
     mean += x;
     variance += x * x;
   });
@@ -63,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   variance = total(variance, scratch) / n - mean * mean;
 #else
   Moments m = {0, 0, 0};
-  for_all([&](int, float x) {
+  for_all(kept, in, n, rank, [&](int, float x) {
     m.count += 1;
     const float difference = x - m.mean;
     m.mean += difference / m.count;
@@ -85,5 +90,5 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   variance = m.squares / n;
 #endif
   const float scale = rsqrtf(variance + 1e-5f);
-  for_all([&](int j, float x) { result[row * n + j] = (x - mean) * scale * gain[j] + bias[j]; });
+  for_all(kept, in, n, rank, [&](int j, float x) { result[row * n + j] = (x - mean) * scale * gain[j] + bias[j]; });
 }
