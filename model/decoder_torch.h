@@ -42,6 +42,7 @@ class Decoder {
   // Logits [rows, V], CPU. Error{internal} for a position without room.
   at::Tensor decode(const Step& step);
   std::int64_t cached_bytes() const;  // of all reserved room
+  std::int64_t vocabulary() const { return config_.vocab_size; }
 
  private:
   at::Tensor logits(const at::Tensor& hidden) const;

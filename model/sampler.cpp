@@ -15,11 +15,16 @@
 namespace kc {
 namespace {
 
-constexpr std::int64_t kPromptTokens = 16384;  // read in one pass
+constexpr std::int64_t kPromptTokens = 16384;                  // read in one pass
+constexpr std::int64_t kPromptLogits = std::int64_t{1} << 25;  // numbers that one pass gives: 128 MB
 
 void check_stop(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Error(ErrorKind::interrupted, "sampling stopped");
 }
+
+// A pass gives a whole vocabulary of logits for each of its prompts: at most this many, or short prompts would fill
+// the memory.
+std::int64_t most_prompts(std::int64_t vocabulary) { return std::max<std::int64_t>(1, kPromptLogits / vocabulary); }
 
 struct Drawn {
   TokenId token;
@@ -99,7 +104,8 @@ class Batch {
     std::int64_t tokens = 0;
     std::int64_t samples = 0;
     const std::size_t first = next_request_;
-    while (next_request_ < requests_.size() && samples < static_cast<std::int64_t>(free_.size())) {
+    while (next_request_ < requests_.size() && samples < static_cast<std::int64_t>(free_.size()) &&
+           static_cast<std::int64_t>(prompts.size()) < most_prompts(decoder_.vocabulary())) {
       const SampleRequest& r = requests_[next_request_];
       if (!prompts.empty() && tokens + static_cast<std::int64_t>(r.prompt.size()) > kPromptTokens) break;
       prompts.emplace_back(r.prompt);
@@ -218,7 +224,9 @@ class GptOssSampler final : public Sampler {
       check_stop(stop);
       std::vector<std::span<const TokenId>> group;
       std::size_t size = 0;
-      while (next < prompts.size() && (group.empty() || size + prompts[next].size() <= kPromptTokens)) {
+      while (next < prompts.size() &&
+             (group.empty() || (size + prompts[next].size() <= kPromptTokens &&
+                                static_cast<std::int64_t>(group.size()) < most_prompts(config_.vocab_size)))) {
         group.emplace_back(prompts[next]);
         size += prompts[next++].size();
       }
