@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "cuda/baseline.h"
 #include "cuda/source_check.h"
 
 namespace kc {
@@ -14,6 +15,15 @@ std::string file_of(const Candidate& candidate) { return candidate.name.substr(0
 std::string prepare(const TaskPack& pack, const Candidate& candidate, const SmLimits& limits,
                     CompiledCandidate& result) {
   const std::string file = file_of(candidate);
+  if (const CudaBaseline* baseline = find_baseline(pack, candidate.kernel.source)) {
+    for (const CaseSpec& spec : pack.cases) {
+      auto call = plan_library(*baseline, pack, spec);
+      if (!call) return call.error().text(file);
+      result.plans.push_back({{Step{std::nullopt, 0, *call}}, {}});
+    }
+    result.ok = true;
+    return "";
+  }
   auto contract = read_contract(candidate.kernel.source);
   if (!contract) return contract.error().text(file);
   result.contract = std::move(*contract);
@@ -83,7 +93,7 @@ std::vector<CompiledCandidate> compile_candidates(CudaCompiler& compiler, const 
   std::vector<std::size_t> owners;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     results[i].log = prepare(pack, candidates[i], limits, results[i]);
-    if (!results[i].log.empty()) continue;
+    if (!results[i].log.empty() || results[i].ok) continue;  // refused, or a library routine
     sources.push_back(source_of(pack, candidates[i], limits, results[i]));
     owners.push_back(i);
   }

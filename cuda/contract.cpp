@@ -129,6 +129,7 @@ class Reader {
       contract_.host_line = line_;
       return true;
     }
+    if (kind == "library") return fail("`library` is for the baselines of a task: a candidate brings its own kernel");
     return fail(fmt::format("unknown directive '{}'; expected launch, scratch, zero or host", kind));
   }
 

@@ -80,9 +80,16 @@ struct LaunchShape {
   unsigned threads() const { return block[0] * block[1] * block[2]; }
 };
 
+// C = A B in single precision, column-major, as cublasSgemm has it. Buffers: inputs, then outputs.
+struct LibraryCall {
+  std::int64_t m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
+  std::uint32_t a = 0, b = 0, c = 0;
+};
+
 struct Step {
   std::optional<LaunchShape> launch;
-  std::size_t zero = 0;  // without a launch: index of the buffer, outputs first, then scratch
+  std::size_t zero = 0;                     // without a launch: index of the buffer, outputs first, then scratch
+  std::optional<LibraryCall> library = {};  // of a baseline
 };
 
 struct RunPlan {

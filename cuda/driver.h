@@ -51,6 +51,8 @@ class Driver {
   // On the stream, in order.
   virtual DriverStatus fill(DevicePointer to, unsigned char value, std::size_t bytes) = 0;
   virtual DriverStatus launch(std::uint64_t function, const LaunchShape& shape, void** parameters) = 0;
+  // C = A B by cuBLAS. A status beyond CUresult's (100,000 and cublasStatus_t) when the library is missing or fails.
+  virtual DriverStatus sgemm(const LibraryCall& call, DevicePointer a, DevicePointer b, DevicePointer c) = 0;
   virtual DriverStatus record_start() = 0;
   virtual DriverStatus record_stop() = 0;
   virtual DriverStatus synchronize() = 0;

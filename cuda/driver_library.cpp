@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,38 @@ namespace {
 // The header renames functions to their newest versions by macros; the library is asked for exactly that name.
 #define KC_NAME_OF(name) KC_NAME_TEXT(name)
 #define KC_NAME_TEXT(name) #name
+
+constexpr DriverStatus kBlasFault = 100000;
+
+// cuBLAS, loaded when a baseline first needs it; its functions as NVIDIA's documentation states them.
+class Blas {
+ public:
+  bool start(CUstream stream) {
+    if (handle_ != nullptr) return true;
+    const char* chosen = std::getenv("KERNELCAST_CUBLAS");
+    void* library = dlopen(chosen != nullptr ? chosen : "libcublas.so.13", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return false;
+    const auto create = reinterpret_cast<int (*)(void**)>(dlsym(library, "cublasCreate_v2"));
+    const auto set_stream = reinterpret_cast<int (*)(void*, void*)>(dlsym(library, "cublasSetStream_v2"));
+    sgemm_ = reinterpret_cast<Sgemm>(dlsym(library, "cublasSgemm_v2"));
+    if (create == nullptr || set_stream == nullptr || sgemm_ == nullptr) return false;
+    return create(&handle_) == 0 && set_stream(handle_, stream) == 0;
+  }
+
+  int sgemm(const LibraryCall& call, DevicePointer a, DevicePointer b, DevicePointer c) {
+    const float one = 1;
+    const float zero = 0;
+    return sgemm_(handle_, 0, 0, static_cast<int>(call.m), static_cast<int>(call.n), static_cast<int>(call.k), &one,
+                  reinterpret_cast<const float*>(a), static_cast<int>(call.lda), reinterpret_cast<const float*>(b),
+                  static_cast<int>(call.ldb), &zero, reinterpret_cast<float*>(c), static_cast<int>(call.ldc));
+  }
+
+ private:
+  using Sgemm = int (*)(void*, int, int, int, int, int, const float*, const float*, int, const float*, int,
+                        const float*, float*, int);
+  void* handle_ = nullptr;
+  Sgemm sgemm_ = nullptr;
+};
 
 class LibraryDriver : public Driver {
  public:
@@ -120,6 +153,12 @@ class LibraryDriver : public Driver {
     return launch_(&config, reinterpret_cast<CUfunction>(function), parameters, nullptr);
   }
 
+  DriverStatus sgemm(const LibraryCall& call, DevicePointer a, DevicePointer b, DevicePointer c) override {
+    if (!blas_.start(stream_)) return kBlasFault;
+    const int fault = blas_.sgemm(call, a, b, c);
+    return fault == 0 ? 0 : kBlasFault + fault;
+  }
+
   DriverStatus record_start() override { return record_(start_, stream_); }
   DriverStatus record_stop() override { return record_(stop_, stream_); }
   DriverStatus synchronize() override { return synchronize_(stream_); }
@@ -133,6 +172,11 @@ class LibraryDriver : public Driver {
   }
 
   std::string text_of(DriverStatus status) override {
+    if (status >= kBlasFault) {
+      return fmt::format("cuBLAS: {}", status == kBlasFault
+                                           ? "libcublas is missing or does not start (KERNELCAST_CUBLAS)"
+                                           : fmt::format("status {}", status - kBlasFault));
+    }
     const char* name = nullptr;
     const char* words = nullptr;
     error_name_(static_cast<CUresult>(status), &name);
@@ -199,6 +243,7 @@ class LibraryDriver : public Driver {
   KC_DRIVER(error_text_, cuGetErrorString);
 #undef KC_DRIVER
 
+  Blas blas_;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "cuda/toolkit.h"
 #include "cuda/worker_process.h"
 
 namespace kc {
@@ -16,8 +17,15 @@ constexpr double kStartSeconds = 60;
 // What the driver's libraries are found by, and which device is which.
 std::vector<std::string> environment() {
   std::vector<std::string> kept = {"LC_ALL=C", "CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_CACHE_DISABLE=1"};
-  for (const char* name : {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"}) {
+  for (const char* name : {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "KERNELCAST_CUBLAS"}) {
     if (const char* value = std::getenv(name)) kept.push_back(fmt::format("{}={}", name, value));
+  }
+  if (std::getenv("KERNELCAST_CUBLAS") != nullptr) return kept;
+  try {  // of the same toolkit; only baselines need it
+    const auto library = find_cuda_toolkit().nvrtc.parent_path() / "libcublas.so.13";
+    if (std::filesystem::exists(library)) kept.push_back("KERNELCAST_CUBLAS=" + library.string());
+  } catch (const Error&) {
+    return kept;
   }
   return kept;
 }

@@ -28,6 +28,8 @@ Fields prepare_message(const PlanMessage& plan, const std::string& cubin, const 
   for (const Step& step : steps) {
     StepMessage message;
     message.zero = static_cast<std::uint32_t>(step.zero);
+    message.is_library = step.library ? 1 : 0;
+    if (step.library) message.library = *step.library;
     if (step.launch) {
       std::copy(step.launch->grid.begin(), step.launch->grid.end(), message.grid);
       std::copy(step.launch->block.begin(), step.launch->block.end(), message.block);

@@ -37,6 +37,8 @@ struct StepMessage {
   std::uint32_t shared_bytes = 0;
   std::uint32_t zero = 0;  // buffer, outputs first, then scratch
   char kernel[128] = {};
+  std::uint32_t is_library = 0;
+  LibraryCall library;
 };
 
 struct TurnMessage {

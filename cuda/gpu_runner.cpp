@@ -75,8 +75,12 @@ void GpuRunner::prepare(const Fields& request) {
 void GpuRunner::load_candidate() {
   if (module_ != 0) check(driver_.unload(module_));
   module_ = 0;
-  check(driver_.load(cubin_, module_), TurnVerdict::candidate);
   functions_.clear();
+  if (cubin_.empty()) {  // a library routine
+    functions_.resize(steps_.size());
+    return;
+  }
+  check(driver_.load(cubin_, module_), TurnVerdict::candidate);
   for (const StepMessage& step : steps_) {
     functions_.push_back(0);
     if (step.kernel[0] == '\0') continue;
@@ -129,6 +133,12 @@ void GpuRunner::run_steps(std::size_t launch) {
   }
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     const StepMessage& step = steps_[s];
+    if (step.is_library != 0) {
+      const LibraryCall& call = step.library;
+      if (std::max({call.a, call.b, call.c}) >= count) throw Fault{TurnVerdict::environment, 1};
+      check(driver_.sgemm(call, pointers[call.a], pointers[call.b], pointers[call.c]));
+      continue;
+    }
     if (step.kernel[0] == '\0') {
       const std::size_t buffer = plan_.inputs + step.zero;
       check(driver_.fill(pointers[buffer], 0, plan_.bytes[buffer]));

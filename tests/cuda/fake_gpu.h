@@ -97,6 +97,20 @@ class FakeDriver : public Driver {
     if (pending_ == 0) pending_ = launch.status;
     return failed_;
   }
+  DriverStatus sgemm(const LibraryCall& call, DevicePointer a, DevicePointer b, DevicePointer c) override {
+    const auto* pa = reinterpret_cast<const float*>(a);
+    const auto* pb = reinterpret_cast<const float*>(b);
+    auto* pc = reinterpret_cast<float*>(c);
+    for (std::int64_t i = 0; i < call.m; ++i) {
+      for (std::int64_t j = 0; j < call.n; ++j) {
+        double sum = 0;
+        for (std::int64_t l = 0; l < call.k; ++l) sum += double{pa[i + l * call.lda]} * pb[l + j * call.ldb];
+        pc[i + j * call.ldc] = static_cast<float>(sum);
+      }
+    }
+    device_ = std::max(device_, static_cast<double>(now_ += world_.queue_ns)) + 10000;
+    return note("sgemm"), failed_;
+  }
   DriverStatus record_start() override { return note("start"), start_ = device_, failed_; }
   DriverStatus record_stop() override { return note("stop"), stop_ = device_, failed_; }
   DriverStatus synchronize() override {

@@ -1,0 +1,25 @@
+#pragma once
+// The second contract (docs/cuda.md, "Host code"): device code, then `#pragma kernelcast host` and C++ that launches
+// it, for kernels whose launch needs values made by the driver (tensor maps). The C++ part is compiled in the limited
+// compiler process and is to run in a process of its own under the whole sandbox; it sees the driver through a table of
+// functions, never the library, and its times are taken by the harness's clock: a lower class of trust.
+#include <filesystem>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include "cuda/contract.h"
+#include "measure/compile.h"
+
+namespace kc {
+
+// What stands before the C++ part: the table `KernelcastHost`, `struct Case`, the prototype of `run`, the define lines,
+// #line, so that errors name the candidate's own lines.
+std::string host_prelude(const TaskPack& pack, const CudaContract& contract, const Parameters& parameters,
+                         const std::string& file);
+
+// The C++ part's job; `folder` receives kernel.so. Precondition: contract.host_source is not empty.
+CompileJob host_job(const TaskPack& pack, const CudaContract& contract, const Parameters& parameters,
+                    const std::string& file, const std::filesystem::path& folder);
+
+}  // namespace kc
