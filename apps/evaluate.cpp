@@ -25,8 +25,9 @@ struct Arguments {
 };
 
 std::string checked_reading(const std::string& reading) {
-  if (reading == "direct" || reading == "compact" || reading == kc::kGuardedReading) return reading;
-  throw kc::Error(kc::ErrorKind::usage, "unknown reading '" + reading + "': expected direct, guarded or compact");
+  for (const char* known : {"direct", "sampled", "compact", "tool", kc::kGuardedReading})
+    if (reading == known) return reading;
+  throw kc::Error(kc::ErrorKind::usage, "unknown reading '" + reading + "': expected direct, guarded or sampled");
 }
 
 kc::EvaluateOptions evaluate_options(const kc::ExperimentOptions& stored, const Arguments& arguments) {
@@ -43,17 +44,19 @@ kc::EvaluateOptions evaluate_options(const kc::ExperimentOptions& stored, const 
   return options;
 }
 
-int evaluate_checkpoint(const Arguments& arguments, bool json) {
-  kc::OpenCheckpoint checkpoint(kc::find_checkpoint(arguments.checkpoint));
+int evaluate_checkpoint(const Arguments& arguments, const kc::CommonOptions& common) {
+  if (kc::show_checkpoint_config(arguments.checkpoint, common)) return 0;
+  kc::OpenCheckpoint checkpoint(kc::find_checkpoint(arguments.checkpoint), common);
   const kc::ExperimentOptions& stored = checkpoint.options();
   const kc::EvaluateOptions options = evaluate_options(stored, arguments);
   const auto hardware = kc::HardwareTable::load(kc::find_resource(stored.hardware_file));
   const kc::ExperimentData data(kc::find_resource(arguments.data.empty() ? stored.data.path : arguments.data),
                                 stored.data);
+  const kc::TrainingProfile profile =
+      checkpoint.has_profile() ? checkpoint.profile() : kc::make_label_profile(data, stored.run.seed);
   const auto sets = kc::draw_evaluation_sets(data, options, hardware, stored.data.binning);
-  const kc::EvaluationContext context{
-      &checkpoint.model().sampler(), &checkpoint.encoder(), &checkpoint.profile(), &sets, options,
-      kc::interrupt_token()};
+  const kc::EvaluationContext context{&checkpoint.model().sampler(), &checkpoint.encoder(), &profile, &sets, options,
+                                      kc::interrupt_token()};
   const kc::ModelEvaluation evaluation = kc::evaluate_model(context);
   nlohmann::json result = {{"baselines", kc::baselines_json(context)},
                            {"checkpoint", kc::to_json(context, evaluation)}};
@@ -61,22 +64,22 @@ int evaluate_checkpoint(const Arguments& arguments, bool json) {
     kc::write_prediction_files(std::filesystem::path(arguments.out) / "predictions", "checkpoint", evaluation);
     kc::write_json_file(std::filesystem::path(arguments.out) / "evaluation.json", result);
   }
-  std::cout << (json ? result.dump() + "\n" : kc::evaluation_tables(context, {{"", &evaluation}}));
+  std::cout << (common.json ? result.dump() + "\n" : kc::evaluation_tables(context, {{"", &evaluation}}));
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  kc::CommandLine line("evaluate", "Judge a checkpoint on held-out pairs", kExamples, false);
+  kc::CommandLine line("evaluate", "Judge a checkpoint on held-out pairs", kExamples, true);
   Arguments arguments;
   line.option("--checkpoint", arguments.checkpoint, "run folder or checkpoint", true)
       .option("--data", arguments.data, "measurements (HDF5); default: those of the checkpoint's config")
       .option("--split", arguments.split,
               "validation, kernels, task or device; default: those of the checkpoint's config")
-      .option("--reading", arguments.reading, "direct, guarded or compact; default: those of the checkpoint's config")
+      .option("--reading", arguments.reading, "direct, guarded or sampled; default: those of the checkpoint's config")
       .option("--rows", arguments.rows, "pairs drawn from each split")
       .option("--samples", arguments.samples, "completions per row of the sampled reading")
       .option("--out", arguments.out, "folder for evaluation.json, predictions and reliability diagrams");
-  return line.run(argc, argv, [&] { return evaluate_checkpoint(arguments, line.common().json); });
+  return line.run(argc, argv, [&] { return evaluate_checkpoint(arguments, line.common()); });
 }

@@ -21,7 +21,7 @@ constexpr const char* kExamples =
 
 struct Arguments {
   std::string checkpoint = "checkpoints/pretrained";
-  std::string hardware, hardware_file = "configs/hardware.yaml", task, tasks = "tasks";
+  std::string hardware, hardware_file = "configs/hardware.yaml", task, tasks = "tasks", reading = "auto";
   std::vector<std::string> files;
   double threshold = 0.6;
   bool measure = false;
@@ -40,6 +40,7 @@ kc::ForecastJob read_job(const Arguments& arguments) {
   job.task = arguments.task;
   job.hardware = hardware.find(arguments.hardware.empty() ? kc::host_device_name() : arguments.hardware);
   job.threshold = arguments.threshold;
+  job.reading = arguments.reading;
   job.reference = kc::read_kernel_file(arguments.files.front());
   for (std::size_t i = 1; i < arguments.files.size(); ++i) {
     job.names.push_back(arguments.files[i]);
@@ -48,29 +49,14 @@ kc::ForecastJob read_job(const Arguments& arguments) {
   return job;
 }
 
-nlohmann::json to_json(const kc::ForecastReport& report) {
-  nlohmann::json json = {{"warnings", report.warnings}, {"candidates", nlohmann::json::array()}};
-  for (const kc::CandidateForecast& entry : report.ranked) {
-    nlohmann::json item = {{"candidate", entry.name},
-                           {"bin_probabilities", entry.forecast.p},
-                           {"predicted_bin", entry.forecast.predicted_bin},
-                           {"expected_speedup", entry.expected_speedup},
-                           {"confidence", entry.confidence},
-                           {"advice", entry.advice == kc::Advice::trust ? "trust" : "measure"}};
-    if (entry.measured_speedup) item["measured_speedup"] = *entry.measured_speedup;
-    if (!entry.measured_status.empty()) item["measured_status"] = entry.measured_status;
-    json["candidates"].push_back(std::move(item));
-  }
-  return json;
-}
-
-int forecast(const Arguments& arguments, bool json) {
+int forecast(const Arguments& arguments, const kc::CommonOptions& common) {
+  if (kc::show_checkpoint_config(arguments.checkpoint, common)) return 0;
   const kc::ForecastJob job = read_job(arguments);
-  kc::OpenCheckpoint checkpoint(kc::find_checkpoint(arguments.checkpoint));
+  kc::OpenCheckpoint checkpoint(kc::find_checkpoint(arguments.checkpoint), common);
   kc::ForecastReport report = kc::forecast_candidates(checkpoint, job, kc::interrupt_token());
   for (const std::string& warning : report.warnings) kc::log::warning(warning);
   if (arguments.measure) kc::measure_candidates(kc::find_resource(arguments.tasks), job, report, kc::interrupt_token());
-  std::cout << (json ? to_json(report).dump() + "\n" : kc::forecast_table(report));
+  std::cout << (common.json ? to_json(report).dump() + "\n" : kc::forecast_table(report));
   return 0;
 }
 
@@ -78,7 +64,7 @@ int forecast(const Arguments& arguments, bool json) {
 
 int main(int argc, char** argv) {
   kc::CommandLine line("forecast", "Forecast the speedup of candidate kernels over a reference kernel", kExamples,
-                       false);
+                       true);
   Arguments arguments;
   line.option("files", arguments.files, "reference kernel, then candidates", true)
       .option("--checkpoint", arguments.checkpoint, "run folder or checkpoint")
@@ -86,7 +72,8 @@ int main(int argc, char** argv) {
       .option("--hardware", arguments.hardware, "device name or alias; default: this machine's processor")
       .option("--hardware-file", arguments.hardware_file, "table of device facts")
       .option("--threshold", arguments.threshold, "confidence from which a forecast is trusted")
+      .option("--reading", arguments.reading, "direct, sampled, or auto: sampled where the model answers by tool calls")
       .flag("--measure", arguments.measure, "measure the candidates on this machine as well")
       .option("--tasks", arguments.tasks, "task packs that --measure looks the task up in");
-  return line.run(argc, argv, [&] { return forecast(arguments, line.common().json); });
+  return line.run(argc, argv, [&] { return forecast(arguments, line.common()); });
 }

@@ -39,7 +39,7 @@ std::string namespace_text(const ToolNamespace& space) {
 
 void add_tools(std::vector<std::string>& sections, std::vector<ToolNamespace> tools) {
   if (tools.empty()) return;
-  std::stable_sort(tools.begin(), tools.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::sort(tools.begin(), tools.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   sections.emplace_back("# Tools");
   for (const ToolNamespace& space : tools) sections.push_back(namespace_text(space));
 }

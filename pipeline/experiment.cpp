@@ -48,25 +48,40 @@ double quantile_99(std::vector<double> values) {
   return values[static_cast<std::size_t>(position)];
 }
 
+PairDraw training_draw(const ExperimentData& data, std::uint64_t seed) {
+  return data.sampler(Part::train)
+      .draw_balanced({.count = kProfilePairs}, RngStream(seed).child("training profile").child("train"));
+}
+
+void add_labels(TrainingProfile& profile, const std::vector<PairRow>& rows) {
+  std::vector<double> log2_speedups;
+  for (const PairRow& row : rows) log2_speedups.push_back(row.log2_speedup);
+  profile.base_rates = base_rates(rows);
+  profile.bin_values = bin_values_of(log2_speedups);
+}
+
 }  // namespace
+
+TrainingProfile make_label_profile(const ExperimentData& data, std::uint64_t seed) {
+  TrainingProfile profile;
+  if (data.has(Part::train)) add_labels(profile, training_draw(data, seed).rows);
+  return profile;
+}
 
 TrainingProfile make_training_profile(const ExperimentData& data, const PromptEncoder& encoder,
                                       const HardwareTable& hardware, std::uint64_t seed) {
   const RngStream rng = RngStream(seed).child("training profile");
-  const PairDraw train = data.sampler(Part::train).draw_balanced({.count = kProfilePairs}, rng.child("train"));
+  const PairDraw train = training_draw(data, seed);
   TrainingProfile profile;
   std::set<std::string> tasks;
   std::set<std::string> devices;
-  std::vector<double> log2_speedups;
   for (const PairRow& row : train.rows) {
     tasks.insert(data.store().measurements[row.reference].task);
     devices.insert(data.store().measurements[row.reference].provenance.device);
-    log2_speedups.push_back(row.log2_speedup);
   }
   profile.tasks.assign(tasks.begin(), tasks.end());
   profile.devices.assign(devices.begin(), devices.end());
-  profile.base_rates = base_rates(train.rows);
-  profile.bin_values = bin_values_of(log2_speedups);
+  add_labels(profile, train.rows);
 
   std::set<TokenId> seen;
   for (const auto& prompt : encode_rows(data, encoder, hardware, train.rows)) {

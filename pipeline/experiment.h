@@ -81,6 +81,8 @@ struct TrainingProfile {
 };
 TrainingProfile make_training_profile(const ExperimentData& data, const PromptEncoder& encoder,
                                       const HardwareTable& hardware, std::uint64_t seed);
+// Base rates and bin values alone, out of the training split: for a model of which nothing says what it was trained on.
+TrainingProfile make_label_profile(const ExperimentData& data, std::uint64_t seed);
 std::string to_json_text(const TrainingProfile& profile);
 TrainingProfile read_training_profile(const std::filesystem::path& file);
 

@@ -8,7 +8,6 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/table.h"
 #include "pipeline/resources.h"
 #include "rollout/policy_forecaster.h"
 
@@ -17,20 +16,41 @@ namespace fs = std::filesystem;
 
 namespace {
 
-ExperimentOptions stored_options(const fs::path& folder) {
-  Config config = Config::load(folder / "config.yaml");
+Config checkpoint_config(const fs::path& folder, const CommonOptions& given) {
+  const fs::path stored = folder / "config.yaml";
+  const bool ours = fs::exists(stored);
+  if (ours && given.config) {
+    throw Error(ErrorKind::usage, fmt::format("{} is the config that this checkpoint was trained with: leave out "
+                                              "--config, and change single keys with --set",
+                                              stored.string()));
+  }
+  return ours ? Config::load(stored, given.sets) : load_config(given);
+}
+
+ExperimentOptions checkpoint_options(const fs::path& folder, const CommonOptions& given) {
+  Config config = checkpoint_config(folder, given);
   ExperimentOptions options = read_experiment_options(config);
-  options.prompt.template_file = folder / "prompt_template.txt";
+  const fs::path kept = folder / "prompt_template.txt";
+  options.prompt.template_file = fs::exists(kept) ? kept : find_resource(options.prompt.template_file);
   return options;
 }
 
 }  // namespace
 
-OpenCheckpoint::OpenCheckpoint(const fs::path& folder) : options_(stored_options(folder)) {
+bool show_checkpoint_config(const std::string& checkpoint, const CommonOptions& given) {
+  if (!given.help_config && !given.print_config) return false;
+  Config config = checkpoint_config(find_checkpoint(checkpoint), given);
+  read_experiment_options(config);
+  return show_config(given, config);
+}
+
+OpenCheckpoint::OpenCheckpoint(const fs::path& folder, const CommonOptions& given)
+    : options_(checkpoint_options(folder, given)) {
   set_compute_threads(options_.run.threads);
   model_ = std::make_unique<LanguageModel>(LanguageModel::load(folder));
   encoder_ = std::make_unique<PromptEncoder>(options_.prompt, model_->shared_tokenizer());
-  profile_ = read_training_profile(folder / "training_profile.json");
+  has_profile_ = fs::exists(folder / "training_profile.json");
+  if (has_profile_) profile_ = read_training_profile(folder / "training_profile.json");
   if (const std::string& expected = model_->manifest().prompt_hash;
       !expected.empty() && expected != encoder_->template_hash()) {
     throw Error(ErrorKind::bad_data,
@@ -65,6 +85,11 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 
 std::vector<std::string> unlike_training(const OpenCheckpoint& checkpoint, const ForecastJob& job,
                                          const std::vector<PromptRequest>& requests) {
+  if (!checkpoint.has_profile()) {
+    return {
+        "nothing says what this model was trained on (no training_profile.json): none of its forecasts is advised to "
+        "be trusted"};
+  }
   const TrainingProfile& profile = checkpoint.profile();
   std::vector<std::string> warnings;
   if (!contains(profile.tasks, job.task)) {
@@ -115,62 +140,60 @@ KernelText read_kernel_file(const fs::path& file) {
   return kernel;
 }
 
+namespace {
+
+WireFormat reading_of(const OpenCheckpoint& checkpoint, const std::string& name) {
+  const WireFormat wire = checkpoint.encoder().wire();
+  if (name == "direct") return WireFormat::direct;
+  if (name == "sampled") return wire;
+  if (name == "auto") return wire == WireFormat::tool ? wire : WireFormat::direct;
+  throw Error(ErrorKind::usage, "unknown reading '" + name + "': expected auto, direct or sampled");
+}
+
+CandidateForecast candidate_forecast(const std::string& name, const ForecastResult& result,
+                                     const TrainingProfile& profile) {
+  CandidateForecast entry;
+  entry.name = name;
+  if (!result.parsed) {
+    entry.failure = name_of(result.parsed.error().outcome);
+    return entry;
+  }
+  entry.forecast = result.parsed.value();
+  entry.expected_speedup = std::exp2(expected_log2_speedup(entry.forecast.p, profile.bin_values));
+  entry.confidence = confidence(entry.forecast.p);
+  return entry;
+}
+
+}  // namespace
+
 ForecastReport forecast_candidates(OpenCheckpoint& checkpoint, const ForecastJob& job, std::stop_token stop) {
   std::vector<PromptRequest> requests;
   for (const KernelText& candidate : job.candidates)
     requests.push_back({job.task, job.reference, candidate, job.hardware});
   ForecastReport report;
   report.warnings = unlike_training(checkpoint, job, requests);
-  const auto forecaster =
-      make_policy_forecaster(checkpoint.model().sampler(), checkpoint.encoder(), {.reading = WireFormat::direct},
-                             RngStream(checkpoint.options().run.seed).child("forecast"));
+  const auto forecaster = make_policy_forecaster(checkpoint.model().sampler(), checkpoint.encoder(),
+                                                 {.reading = reading_of(checkpoint, job.reading), .retries = 1},
+                                                 RngStream(checkpoint.options().run.seed).child("forecast"));
+  const std::int64_t cut_before = checkpoint.encoder().cut_prompts();
   const std::vector<ForecastResult> results = forecaster->forecast(requests, stop);
+  if (const std::int64_t cut = checkpoint.encoder().cut_prompts() - cut_before; cut > 0) {
+    report.warnings.push_back(
+        fmt::format("{} of {} prompts are longer than prompt.max_tokens ({}) and were cut inside the "
+                    "kernels",
+                    cut, requests.size(), checkpoint.encoder().format().max_tokens));
+  }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    CandidateForecast entry;
-    entry.name = job.names[i];
-    entry.forecast = results[i].parsed.value();
-    entry.expected_speedup = std::exp2(expected_log2_speedup(entry.forecast.p, checkpoint.profile().bin_values));
-    entry.confidence = confidence(entry.forecast.p);
-    entry.advice = report.warnings.empty() && entry.confidence >= job.threshold ? Advice::trust : Advice::measure;
+    CandidateForecast entry = candidate_forecast(job.names[i], results[i], checkpoint.profile());
+    const bool known = report.warnings.empty() && entry.failure.empty();
+    entry.advice = known && entry.confidence >= job.threshold ? Advice::trust : Advice::measure;
     report.ranked.push_back(std::move(entry));
   }
-  std::stable_sort(report.ranked.begin(), report.ranked.end(),
-                   [](const auto& a, const auto& b) { return a.expected_speedup > b.expected_speedup; });
+  std::stable_sort(report.ranked.begin(), report.ranked.end(), [](const auto& a, const auto& b) {
+    if (a.failure.empty() != b.failure.empty()) return a.failure.empty();
+    return a.expected_speedup > b.expected_speedup;
+  });
   return report;
-}
-
-namespace {
-
-constexpr int kBarWidth = 24;
-
-std::string measured_text(const CandidateForecast& entry) {
-  if (entry.measured_speedup)
-    return fmt::format("{:.2f}x, {}", *entry.measured_speedup, bin_name(bin_of(*entry.measured_speedup)));
-  return entry.measured_status;
-}
-
-std::string bars(const CandidateForecast& entry) {
-  std::string text;
-  for (Bin bin = 1; bin <= kBins; ++bin) {
-    const double p = entry.forecast.p[static_cast<std::size_t>(bin - 1)];
-    text += fmt::format("  {:<21} {:>5.1f} %  {}\n", bin_name(bin), 100 * p, bar(p, kBarWidth));
-  }
-  return text;
-}
-
-}  // namespace
-
-std::string forecast_table(const ForecastReport& report) {
-  std::string text;
-  for (const CandidateForecast& entry : report.ranked) text += fmt::format("{}\n{}\n", entry.name, bars(entry));
-  Table table({"rank", "candidate", "expected speedup", "confidence", "advice", "measured"});
-  for (std::size_t i = 0; i < report.ranked.size(); ++i) {
-    const CandidateForecast& entry = report.ranked[i];
-    table.add_row({std::to_string(i + 1), entry.name, fmt::format("{:.2f}x", entry.expected_speedup),
-                   fmt::format("{:.2f}", entry.confidence), entry.advice == Advice::trust ? "trust" : "measure",
-                   measured_text(entry)});
-  }
-  return text + table.render();
 }
 
 }  // namespace kc

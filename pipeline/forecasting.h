@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/command_line.h"
 #include "forecast/forecaster.h"
 #include "model/language_model.h"
 #include "pipeline/experiment.h"
@@ -18,6 +21,7 @@ enum class Advice { trust, measure };
 struct CandidateForecast {
   std::string name;
   Forecast forecast;
+  std::string failure = {};     // why there is no forecast (name of the parse outcome); empty: there is one
   double expected_speedup = 1;  // 2^E
   double confidence = 0;        // max_b p_b
   Advice advice = Advice::measure;
@@ -25,14 +29,18 @@ struct CandidateForecast {
   std::string measured_status;
 };
 
-// A checkpoint opened for use: the model, the prompt it was trained with, and what it was trained on.
+// A checkpoint opened for use: the model, the prompt it was trained with, and what it was trained on. A model folder
+// that this project did not train (downloaded, written by transformers) has neither config.yaml, prompt template nor
+// profile: then `given` and defaults say how it is prompted.
 class OpenCheckpoint {
  public:
-  explicit OpenCheckpoint(const std::filesystem::path& folder);
+  // `given`: --config and --set of the program; a checkpoint with a config of its own takes --set only (Error{usage}).
+  explicit OpenCheckpoint(const std::filesystem::path& folder, const CommonOptions& given = {});
 
   LanguageModel& model() { return *model_; }
   const PromptEncoder& encoder() const { return *encoder_; }
-  const TrainingProfile& profile() const { return profile_; }
+  bool has_profile() const { return has_profile_; }
+  const TrainingProfile& profile() const { return profile_; }    // without one: no tasks, uniform base rates
   const ExperimentOptions& options() const { return options_; }  // of the run that made it
 
  private:
@@ -40,7 +48,11 @@ class OpenCheckpoint {
   std::unique_ptr<LanguageModel> model_;
   std::unique_ptr<PromptEncoder> encoder_;
   TrainingProfile profile_;
+  bool has_profile_ = false;
 };
+
+// --help-config and --print-config of a program that opens `checkpoint`: prints and says true when one was asked for.
+bool show_checkpoint_config(const std::string& checkpoint, const CommonOptions& given);
 
 struct ForecastJob {
   std::string task;  // empty: unknown
@@ -48,15 +60,17 @@ struct ForecastJob {
   std::vector<KernelText> candidates;
   std::vector<std::string> names;  // of the candidates
   Hardware hardware;
-  double threshold = 0.6;  // confidence from which a forecast is trusted
+  double threshold = 0.6;        // confidence from which a forecast is trusted
+  std::string reading = "auto";  // direct, sampled; auto: sampled in the tool wire, else direct
 };
 
 struct ForecastReport {
-  std::vector<CandidateForecast> ranked;  // by expected speedup, best first
+  std::vector<CandidateForecast> ranked;  // by expected speedup, best first; failures last
   std::vector<std::string> warnings;      // how the job is unlike the training data
 };
 
-// `direct` reading. A warned job is never advised to be trusted.
+// A warned job is never advised to be trusted, nor is any forecast of a model without a training profile. A sampled
+// answer that is no forecast is asked for once more, and then is a failure.
 ForecastReport forecast_candidates(OpenCheckpoint& checkpoint, const ForecastJob& job, std::stop_token stop);
 
 // A source file as a kernel: its leading `#define NAME value` lines are taken as tunables, so instances of one template
@@ -64,5 +78,6 @@ ForecastReport forecast_candidates(OpenCheckpoint& checkpoint, const ForecastJob
 KernelText read_kernel_file(const std::filesystem::path& file);
 
 std::string forecast_table(const ForecastReport& report);
+nlohmann::json to_json(const ForecastReport& report);
 
 }  // namespace kc

@@ -4,7 +4,7 @@ import os
 import pathlib
 
 FOLDERS = ("base", "tokenizer", "harmony", "forecast", "dataset", "rewards", "measure", "cuda", "eval", "weights", "model",
-           "rollout", "trainer", "search", "pipeline", "apps", "tests", "bench")
+           "rollout", "trainer", "search", "pipeline", "apps", "tests", "bench", "fuzz")
 
 
 def root_argument(description):
