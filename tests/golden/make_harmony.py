@@ -4,6 +4,7 @@
 make_harmony.py                          writes harmony/cases.json beside this file: what the format's description shows,
                                          and every rule of tool definitions
 make_harmony.py --random SEED COUNT OUT  random conversations, schemas and well-formed completions
+make_harmony.py --render IN OUT          the conversations in IN (a list of lists of messages), for completion
 
 TIKTOKEN_ENCODINGS_BASE names the folder that holds o200k_base.tiktoken; without it the package asks the network."""
 import json
@@ -324,6 +325,9 @@ def main(arguments):
         count, out = int(arguments[2]), pathlib.Path(arguments[3])
         cases = {"rendered": [random_conversation(rng) for _ in range(count)],
                  "parsed": [random_completion(rng) for _ in range(count)]}
+    elif arguments[:1] == ["--render"]:
+        out = pathlib.Path(arguments[2])
+        cases = {"rendered": [rendered("given", m) for m in json.loads(pathlib.Path(arguments[1]).read_text())], "parsed": []}
     else:
         out = pathlib.Path(__file__).parent / "harmony" / "cases.json"
         cases = {"rendered": list(conversation_cases()) + list(schema_cases()), "parsed": list(parse_cases())}

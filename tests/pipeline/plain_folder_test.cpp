@@ -1,0 +1,135 @@
+// Model folders that this project did not train: config.json, weights and a vocabulary, nothing else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "pipeline/evaluation_run.h"
+#include "pipeline/forecasting.h"
+#include "pipeline/pair_examples.h"
+#include "pipeline/resources.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/synthetic_store.h"
+#include "tests/support/temp_folder.h"
+
+namespace kc::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Ranks of the 256 single bytes: with them come Harmony's special tokens.
+std::string byte_ranks() {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    text += kDigits[byte >> 2U];
+    text += kDigits[(byte & 3U) << 4U];
+    text += "== " + std::to_string(byte) + "\n";
+  }
+  return text;
+}
+
+class PlainFolder : public ::testing::Test {
+ protected:
+  PlainFolder() {
+    folder_.write("bytes.tiktoken", byte_ranks());
+    GptOssConfig config;
+    config.hidden_size = 16;
+    config.intermediate_size = 16;
+    config.num_hidden_layers = 1;
+    config.num_attention_heads = 2;
+    config.num_key_value_heads = 1;
+    config.head_dim = 8;
+    config.num_local_experts = 2;
+    config.num_experts_per_tok = 1;
+    fs::create_directory(model_);
+    LanguageModel(config, load_tokenizer(folder_ / "bytes.tiktoken"), RngStream(std::uint64_t{3})).save(model_, {});
+    fs::remove(model_ / "manifest.json");
+    given_.sets = {"prompt.style=diff", "prompt.max_new_tokens=3", "run.threads=1"};
+  }
+
+  ForecastJob job() const {
+    ForecastJob job;
+    job.task = "deepen";
+    job.hardware = HardwareTable::load(find_resource("configs/hardware.yaml")).find("AMD EPYC");
+    job.reference = {"cpp", "a", "int a;\n", {}};
+    job.candidates = {{"cpp", "b", "int b;\n", {}}};
+    job.names = {"b.cpp"};
+    job.threshold = 0;
+    return job;
+  }
+
+  TempFolder folder_;
+  fs::path model_ = folder_ / "model";
+  CommonOptions given_;
+};
+
+TEST_F(PlainFolder, OpensWithTheToolWireAndWhatTheProgramWasGiven) {
+  const OpenCheckpoint checkpoint(find_checkpoint(model_), given_);
+  EXPECT_EQ(checkpoint.encoder().wire(), WireFormat::tool);
+  EXPECT_EQ(checkpoint.encoder().format().style, PromptStyle::diff);
+  EXPECT_EQ(checkpoint.encoder().sampling(1).max_new_tokens, 3);
+  EXPECT_FALSE(checkpoint.has_profile());
+}
+
+TEST_F(PlainFolder, IsNeverAdvisedToBeTrusted) {
+  OpenCheckpoint checkpoint(model_, given_);
+  ForecastJob direct = job();
+  direct.reading = "direct";
+  const ForecastReport report = forecast_candidates(checkpoint, direct, {});
+  ASSERT_EQ(report.ranked.size(), 1U);
+  EXPECT_EQ(report.ranked[0].failure, "");
+  EXPECT_GT(report.ranked[0].confidence, 0.1);
+  EXPECT_EQ(report.ranked[0].advice, Advice::measure);
+  EXPECT_THAT(report.warnings, testing::Contains(testing::HasSubstr("training_profile.json")));
+}
+
+TEST_F(PlainFolder, ReportsASampledAnswerThatIsNoForecast) {
+  OpenCheckpoint checkpoint(model_, given_);
+  const ForecastReport report = forecast_candidates(checkpoint, job(), {});
+  EXPECT_EQ(report.ranked.at(0).failure, "truncated");
+  EXPECT_EQ(report.ranked[0].advice, Advice::measure);
+  EXPECT_THAT(forecast_table(report), testing::HasSubstr("no forecast: truncated"));
+  const nlohmann::json json = to_json(report);
+  EXPECT_EQ(json["candidates"][0]["failure"], "truncated");
+  EXPECT_FALSE(json["candidates"][0].contains("bin_probabilities"));
+}
+
+TEST_F(PlainFolder, RefusesAConfigBesideACheckpointsOwn) {
+  folder_.write("model/config.yaml", "prompt: {style: diff}\n");
+  CommonOptions given;
+  given.config = folder_ / "model/config.yaml";
+  EXPECT_ERROR(OpenCheckpoint(model_, given), ErrorKind::usage, testing::HasSubstr("--set"));
+}
+
+TEST_F(PlainFolder, IsEvaluatedBesideTheBaseRatesOfTheData) {
+  write_store(folder_ / "store.h5", synthetic_store());
+  DataOptions options;
+  options.split.validation_fraction = 0.2;
+  options.split.test_fraction = 0.2;
+  const ExperimentData data(folder_ / "store.h5", options);
+  const TrainingProfile profile = make_label_profile(data, 1);
+  EXPECT_TRUE(profile.tasks.empty());
+  EXPECT_NE(profile.base_rates, uniform_probabilities());
+
+  OpenCheckpoint checkpoint(model_, given_);
+  const auto hardware = HardwareTable::load(find_resource("configs/hardware.yaml"));
+  EvaluateOptions evaluate = checkpoint.options().evaluate;
+  evaluate.rows = 8;
+  evaluate.samples = 1;
+  evaluate.bootstrap = 10;
+  evaluate.splits = {"kernels"};
+  const auto sets = draw_evaluation_sets(data, evaluate, hardware, options.binning);
+  const EvaluationContext context{&checkpoint.model().sampler(), &checkpoint.encoder(), &profile, &sets, evaluate, {}};
+  const ModelEvaluation result = evaluate_model(context);
+  EXPECT_TRUE(result.rows.contains("direct"));
+  EXPECT_TRUE(result.rows.contains("tool"));
+  EXPECT_FALSE(result.rows.contains("guarded"));
+  for (const EvaluatedRow& row : result.rows.at("tool").at("kernels")) {
+    ASSERT_FALSE(row.samples.at(0).parsed);
+    EXPECT_EQ(row.samples[0].parsed.error().outcome, ParseOutcome::truncated);
+  }
+}
+
+}  // namespace
+}  // namespace kc::test
