@@ -85,6 +85,7 @@ class WordTokenizer final : public Tokenizer {
   std::vector<TokenId> encode(std::string_view text, bool) const override { return {text.begin(), text.end()}; }
   std::string decode(std::span<const TokenId> ids) const override {
     std::string text;
+    text.reserve(2 * ids.size());
     for (const TokenId id : ids) {
       if (id >= 0 && id < 256) text += static_cast<char>(id);
       if (id >= 256 && id < vocabulary_size()) text += kWords[static_cast<std::size_t>(id - 256)];
@@ -167,12 +168,18 @@ void check_harmony_input(std::span<const std::uint8_t> input) {
   const bool cut = (input[0] & 1U) != 0;
   const ParseRules rules = (input[0] & 2U) != 0 ? ParseRules::published : ParseRules::strict;
   const std::vector<TokenId> tokens = tokens_of(input.subspan(1));
-  check_parsers(tokenizer, specials, tokens);
-  check_forecast(parse_tool_tokens(tokenizer, specials, tokens, cut, rules), true);
-  const std::string text = tokenizer.decode(tokens);
-  const Completion completion = cut ? Completion::truncated : Completion::stopped;
-  for (const WireFormat wire : {WireFormat::tool, WireFormat::compact, WireFormat::direct}) {
-    check_forecast(parse_forecast(text, completion, wire, rules), wire == WireFormat::tool);
+  // A few checks an input, so that there can be many inputs.
+  switch ((input[0] >> 2U) & 3U) {
+    case 0:
+      check_forecast(parse_tool_tokens(tokenizer, specials, tokens, cut, rules), true);
+      break;
+    case 1:
+      check_parsers(tokenizer, specials, tokens);
+      break;
+    default:
+      const Completion completion = cut ? Completion::truncated : Completion::stopped;
+      const WireFormat wire = (input[0] & 4U) != 0 ? WireFormat::tool : WireFormat::compact;
+      check_forecast(parse_forecast(tokenizer.decode(tokens), completion, wire, rules), wire == WireFormat::tool);
   }
 }
 

@@ -10,24 +10,30 @@ HarmonyParser::HarmonyParser(const Tokenizer& tokenizer, HarmonySpecials special
 void HarmonyParser::begin(bool completion) {
   state_ = State::header;
   completion_ = completion;
-  header_.clear();
+  text_.clear();
   current_ = {};
 }
 
 void HarmonyParser::close(MessageEnd end) {
   if (state_ == State::header) {
     current_.message.role = HarmonyRole::assistant;
-    current_.message.content = std::move(header_);
     current_.has_header = false;
   }
+  current_.message.content = tokenizer_->decode(text_);
   // A header in which nothing stands is no message.
   if (state_ == State::content || (state_ == State::header && !current_.message.content.empty())) {
     current_.end = end;
     messages_.push_back(std::move(current_));
   }
   state_ = State::expect_start;
-  header_.clear();
+  text_.clear();
   current_ = {};
+}
+
+ParsedMessage HarmonyParser::current() const {
+  ParsedMessage growing = current_;
+  if (state_ == State::content) growing.message.content = tokenizer_->decode(text_);
+  return growing;
 }
 
 void HarmonyParser::feed(TokenId token) {
@@ -43,20 +49,20 @@ void HarmonyParser::feed(TokenId token) {
   } else if (token == ids_.end_of_text) {
     close(MessageEnd::end_of_text);
   } else {
-    feed_special(token);
+    feed_text(token);
   }
 }
 
 // A channel, a content or a text without <|start|> before it begins the assistant's next message.
-void HarmonyParser::feed_special(TokenId token) {
+void HarmonyParser::feed_text(TokenId token) {
   if (state_ == State::expect_start) begin(true);
   if (state_ == State::header && token == ids_.message) {
-    current_ = parse_header(header_, completion_);
+    current_ = parse_header(tokenizer_->decode(text_), completion_);
+    text_.clear();
     state_ = State::content;
     return;
   }
-  std::string& text = state_ == State::header ? header_ : current_.message.content;
-  text += tokenizer_->decode(std::span(&token, 1));
+  text_.push_back(token);
 }
 
 void HarmonyParser::finish() { close(MessageEnd::open); }

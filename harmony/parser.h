@@ -49,18 +49,18 @@ class HarmonyParser {
   // Finished messages, in order.
   const std::vector<ParsedMessage>& messages() const { return messages_; }
   // In state `content`: the message that is growing; otherwise the empty message.
-  const ParsedMessage& current() const { return current_; }
+  ParsedMessage current() const;
 
  private:
   void begin(bool completion);
   void close(MessageEnd end);
-  void feed_special(TokenId token);
+  void feed_text(TokenId token);
 
   const Tokenizer* tokenizer_;
   HarmonySpecials ids_;
   State state_ = State::expect_start;
-  bool completion_ = false;  // of the header that is being read
-  std::string header_;
+  bool completion_ = false;    // of the header that is being read
+  std::vector<TokenId> text_;  // of the header or the content that is being read
   ParsedMessage current_;
   std::vector<ParsedMessage> messages_;
 };

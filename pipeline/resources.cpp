@@ -38,7 +38,8 @@ fs::path follow(const fs::path& run, const char* name) {
 
 fs::path find_checkpoint(const fs::path& path) {
   fs::path folder = find_resource(path);
-  if (fs::exists(folder / "manifest.json")) return folder;
+  for (const char* file : {"manifest.json", "config.json", "adapter_config.json"})  // ours, published, an adapter
+    if (fs::exists(folder / file)) return folder;
   for (const char* name : {"best", "latest", "warm_start"}) {
     const fs::path found = follow(folder, name);
     if (!found.empty() && fs::exists(found / "manifest.json")) return found;

@@ -157,6 +157,7 @@ SamplingOptions PromptEncoder::sampling(double temperature) const {
   SamplingOptions options;
   options.temperature = temperature;
   options.max_new_tokens = wire() == WireFormat::tool ? format_.max_new_tokens : kCompactTokens;
+  if (harmony_) options.batch_rows = 16;  // long answers: the cache of a row holds thousands of tokens
   options.stop_tokens = harmony_ ? harmony_->stop_tokens() : std::vector<TokenId>{stop_token_};
   return options;
 }

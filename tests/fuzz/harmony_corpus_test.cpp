@@ -30,7 +30,7 @@ TEST(HarmonyFuzz, HoldsOnWholeAnswersAndOnEveryCutOfThem) {
       "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions." +
       std::string(kToolName) + " <|constrain|>json<|message|>" +
       tool_call_json(5, uniform_probabilities(), "Wider \"tiles\".") + "<|call|>";
-  for (std::uint8_t settings = 0; settings < 4; ++settings) {
+  for (std::uint8_t settings = 0; settings < 16; ++settings) {
     const std::string input = harmony_input(call, settings);
     for (std::size_t size = 0; size <= input.size(); ++size) check(input.substr(0, size));
   }
