@@ -13,18 +13,21 @@ constexpr std::uint32_t kCodePoints = 0x110000;
 constexpr std::uint32_t kBlock = 256;
 constexpr std::uint64_t kHighBits = 0x8080808080808080U;
 
+// Named as in unicode_classes.inc, and of the values of CharacterSymbol.
+enum UnicodeClass : std::uint8_t {
+  upper = symbol_upper,
+  lower = symbol_lower,
+  letter = symbol_letter,
+  mark = symbol_mark,
+  number = symbol_number,
+  space = symbol_space,
+};
+
 struct ClassRange {
   std::uint32_t first;
   std::uint32_t last;
-  std::uint8_t symbol;
+  UnicodeClass symbol;
 };
-
-constexpr std::uint8_t upper = symbol_upper;
-constexpr std::uint8_t lower = symbol_lower;
-constexpr std::uint8_t letter = symbol_letter;
-constexpr std::uint8_t mark = symbol_mark;
-constexpr std::uint8_t number = symbol_number;
-constexpr std::uint8_t space = symbol_space;
 
 constexpr ClassRange kRanges[] = {
 #include "tokenizer/unicode_classes.inc"

@@ -123,7 +123,7 @@ json at(const json& object, const char* key) {
   return object.is_object() && object.contains(key) ? object.at(key) : json();
 }
 
-bool set(const json& value) { return !value.is_null() && value != false && value != ""; }
+bool set(const json& value) { return !value.is_null() && value != false && value != json(std::string()); }
 
 void check_model(const json& model, const std::string& name) {
   if (set(at(model, "type")) && at(model, "type") != "BPE")
@@ -149,7 +149,8 @@ ReservedPieces added_tokens(const json& added, const std::string& name) {
   for (const json& entry : added) {
     const json id = at(entry, "id");
     const json content = at(entry, "content");
-    if (!id.is_number_unsigned() || id > kLargestId || !content.is_string() || content == "")
+    if (!id.is_number_unsigned() || id > kLargestId || !content.is_string() ||
+        content.get_ref<const std::string&>().empty())
       unsupported(name, "added_tokens", entry, "entries with an id and a content");
     for (const char* key : {"lstrip", "rstrip", "single_word"})
       if (set(at(entry, key))) unsupported(name, std::string("added_tokens.") + key, entry, "false");
