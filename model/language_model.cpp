@@ -39,9 +39,9 @@ LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
 LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
 LanguageModel::~LanguageModel() = default;
 
-LanguageModel LanguageModel::load(const std::filesystem::path& folder) {
+LanguageModel LanguageModel::load(const std::filesystem::path& folder, const LoadOptions& options) {
   auto impl = std::make_unique<Impl>();
-  impl->config = load_gpt_oss_config(folder / "config.json");
+  impl->config = load_checkpoint_config(folder);
   impl->tokenizer = load_tokenizer(folder);
   impl->manifest = load_manifest(folder);
   if (impl->config.vocab_size != impl->tokenizer->vocabulary_size())
@@ -61,7 +61,10 @@ LanguageModel LanguageModel::load(const std::filesystem::path& folder) {
         fmt::format("{}: config.json is not the one that manifest.json names (SHA-256 {}): restore it, or remove "
                     "architecture_hash from the manifest to use the edited architecture",
                     folder.string(), architecture));
-  impl->weights = load_weights(folder, impl->config, impl->manifest.weights_hash);
+  const CheckpointFiles files(folder);
+  impl->config = files.config();
+  if (options.experts) impl->config.experts = *options.experts;
+  impl->weights = load_weights(files, impl->config, impl->manifest.weights_hash);
   return LanguageModel(std::move(impl));
 }
 

@@ -2,6 +2,7 @@
 // A model folder in memory: configuration, weights, tokenizer; owner of the sampler that reads its current weights.
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "model/sampler.h"
@@ -26,13 +27,17 @@ struct Manifest {
   std::string architecture_hash = {};  // of config.json
 };
 
+struct LoadOptions {
+  std::optional<ExpertStorage> experts = {};  // how experts are kept in memory; nothing: as the folder stores them
+};
+
 class LanguageModel {
  public:
   // A fresh model of this configuration (vocab_size is taken from the tokenizer).
   LanguageModel(GptOssConfig config, std::shared_ptr<const Tokenizer> tokenizer, RngStream rng);
   // Opens a model folder. Error{bad_data} names file and tensor: truncated file, wrong shape or dtype, missing or
   // unexpected tensor, a vocabulary of another size or hash than the manifest's.
-  static LanguageModel load(const std::filesystem::path& folder);
+  static LanguageModel load(const std::filesystem::path& folder, const LoadOptions& options = {});
   LanguageModel(LanguageModel&&) noexcept;
   LanguageModel& operator=(LanguageModel&&) noexcept;
   ~LanguageModel();

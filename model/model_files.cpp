@@ -1,85 +1,86 @@
 #include "model/model_files_torch.h"
 
-#include <set>
+#include <algorithm>
+#include <future>
 
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "model/safetensors_torch.h"
+#include "weights/tensor_loading.h"
+#include "weights/tensor_tables.h"
 
 namespace kc {
 namespace {
 
 using nlohmann::json;
-using Tensors = std::map<std::string, at::Tensor>;
-
-constexpr const char* kWeights = "model.safetensors";
 
 [[noreturn]] void fail(const std::filesystem::path& file, const std::string& problem) {
   throw Error(ErrorKind::bad_data, fmt::format("{}: {}", file.string(), problem));
 }
 
-Tensors read_shards(const std::filesystem::path& index_file) {
-  const json index = read_json_file(index_file);
-  if (!index.contains("weight_map") || !index["weight_map"].is_object()) fail(index_file, "has no weight_map");
-  std::set<std::string> files;
-  for (const auto& [name, file] : index["weight_map"].items()) {
-    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
-      fail(index_file, fmt::format("tensor \"{}\": its file must be a name in the same folder", name));
-    files.insert(file.get<std::string>());
-  }
-  Tensors all;
-  for (const std::string& file : files)
-    for (auto& [name, tensor] : read_safetensors(index_file.parent_path() / file))
-      if (!all.emplace(name, tensor).second) fail(index_file, fmt::format("tensor \"{}\" stands in two shards", name));
-  return all;
+// Of the mapped file, beside the loading, which brings the same pages into memory.
+std::future<std::string> hash_beside(const CheckpointFiles& files) {
+  return std::async(std::launch::async, [&files] {
+    const MappedFile& file = files.files().front()->mapped();
+    constexpr std::size_t kPiece = std::size_t{8} << 20;
+    Sha256 hash;
+    for (std::size_t from = 0; from < file.bytes().size(); from += kPiece) {
+      const auto piece = file.bytes().subspan(from, std::min(kPiece, file.bytes().size() - from));
+      hash.update({reinterpret_cast<const char*>(piece.data()), piece.size()});
+      file.release(piece);
+    }
+    return hash.hex();
+  });
 }
 
-void check_tensors(const std::filesystem::path& file, const Tensors& tensors, const GptOssConfig& config) {
-  const WeightShapes shapes = weight_shapes(config);
-  const at::ScalarType dtype = config.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
-  for (const auto& [name, shape] : shapes) {
-    const auto it = tensors.find(name);
-    if (it == tensors.end()) fail(file, fmt::format("tensor \"{}\" is missing", name));
-    if (it->second.sizes() != at::IntArrayRef(shape))
-      fail(file, fmt::format("tensor \"{}\" has shape [{}], config.json asks for [{}]", name,
-                             fmt::join(it->second.sizes().vec(), ", "), fmt::join(shape, ", ")));
-    if (it->second.scalar_type() != dtype)
-      fail(file, fmt::format("tensor \"{}\" has dtype {}, config.json asks for {}", name,
-                             c10::toString(it->second.scalar_type()), config.dtype));
-  }
-  for (const auto& [name, tensor] : tensors)
-    if (!shapes.contains(name)) fail(file, fmt::format("tensor \"{}\" is unexpected", name));
+std::string text_at(const std::filesystem::path& file, const json& root, const char* key) {
+  if (!root.contains(key)) return "";
+  if (!root[key].is_string()) fail(file, fmt::format("key \"{}\" must be a text, found {}", key, root[key].dump()));
+  return root[key];
+}
+
+std::int64_t integer_at(const std::filesystem::path& file, const json& root, const char* key) {
+  if (!root[key].is_number_integer())
+    fail(file, fmt::format("key \"{}\" must be an integer, found {}", key, root[key].dump()));
+  return root[key];
 }
 
 }  // namespace
 
-GptOssWeights load_weights(const std::filesystem::path& folder, const GptOssConfig& config,
-                           const std::string& expected_hash) {
-  const std::filesystem::path file = folder / kWeights;
-  const std::filesystem::path index = folder / "model.safetensors.index.json";
-  const bool sharded = !std::filesystem::exists(file) && std::filesystem::exists(index);
-  GptOssWeights weights{sharded ? read_shards(index) : read_safetensors(file)};
-  check_tensors(sharded ? index : file, weights.tensors, config);
-  if (!sharded && !expected_hash.empty()) {
-    const std::string hash = sha256_hex(read_file(file));
-    if (hash != expected_hash)
-      fail(file, fmt::format("has SHA-256 {}, but manifest.json says {}: damaged, or replaced by hand (then remove "
-                             "weights_hash from the manifest)",
-                             hash, expected_hash));
+GptOssWeights load_weights(const CheckpointFiles& files, const GptOssConfig& config, const std::string& expected_hash) {
+  GptOssWeights weights;
+  std::vector<LoadTarget> targets;
+  for (const TensorSpec& spec : tensor_table(config)) {
+    at::Tensor tensor = at::empty(spec.shape, at::TensorOptions().dtype(scalar_type(spec.dtype)));
+    targets.push_back({spec, static_cast<std::byte*>(tensor.mutable_data_ptr())});
+    weights.tensors[spec.name] = std::move(tensor);
+  }
+  std::future<std::string> hash;
+  if (!expected_hash.empty() && files.files().size() == 1) hash = hash_beside(files);
+  load_tensors(files, targets, at::get_num_threads());
+  if (hash.valid()) {
+    if (const std::string found = hash.get(); found != expected_hash)
+      fail(files.files().front()->path(),
+           fmt::format("has SHA-256 {}, but manifest.json says {}: damaged, or replaced by hand (then remove "
+                       "weights_hash from the manifest)",
+                       found, expected_hash));
   }
   return weights;
 }
 
+GptOssWeights load_weights(const std::filesystem::path& folder, const GptOssConfig& config,
+                           const std::string& expected_hash) {
+  return load_weights(CheckpointFiles(folder), config, expected_hash);
+}
+
 std::string save_weights(const std::filesystem::path& folder, const GptOssWeights& weights) {
-  const std::filesystem::path file = folder / kWeights;
-  write_safetensors(file, weights.tensors);
-  return sha256_hex(read_file(file));
+  return write_safetensors(folder / "model.safetensors", weights.tensors);
 }
 
 Manifest load_manifest(const std::filesystem::path& folder) {
@@ -87,20 +88,18 @@ Manifest load_manifest(const std::filesystem::path& folder) {
   Manifest m;
   if (!std::filesystem::exists(file)) return m;
   const json root = read_json_file(file);
-  try {
-    m.format_version = root.at("format_version").get<int>();
-    m.parent = root.value("parent", "");
-    m.step = root.value("step", std::int64_t{0});
-    m.stage = root.value("stage", "");
-    m.data_hash = root.value("data_hash", "");
-    m.config_hash = root.value("config_hash", "");
-    m.prompt_hash = root.value("prompt_hash", "");
-    m.tokenizer_hash = root.value("tokenizer_hash", "");
-    m.weights_hash = root.value("weights_hash", "");
-    m.architecture_hash = root.value("architecture_hash", "");
-  } catch (const json::exception& e) {
-    fail(file, fmt::format("not a manifest of a model folder: {}", e.what()));
-  }
+  if (!root.is_object() || !root.contains("format_version"))
+    fail(file, "not a manifest of a model folder: key \"format_version\" is missing");
+  m.format_version = static_cast<int>(integer_at(file, root, "format_version"));
+  m.parent = text_at(file, root, "parent");
+  m.step = root.contains("step") ? integer_at(file, root, "step") : 0;
+  m.stage = text_at(file, root, "stage");
+  m.data_hash = text_at(file, root, "data_hash");
+  m.config_hash = text_at(file, root, "config_hash");
+  m.prompt_hash = text_at(file, root, "prompt_hash");
+  m.tokenizer_hash = text_at(file, root, "tokenizer_hash");
+  m.weights_hash = text_at(file, root, "weights_hash");
+  m.architecture_hash = text_at(file, root, "architecture_hash");
   if (m.format_version != 1)
     fail(file, fmt::format("format_version {} is not known (this program knows 1)", m.format_version));
   return m;

@@ -5,12 +5,14 @@
 
 #include "model/language_model.h"
 #include "model/transformer_torch.h"
+#include "weights/checkpoint_files.h"
 
 namespace kc {
 
-// model.safetensors, or the shards that model.safetensors.index.json names. Error{bad_data} names file and tensor:
-// missing, unexpected, of another shape or dtype than the configuration's; `expected_hash`, when not empty, is that of
-// model.safetensors.
+// Every tensor of tensor_table(config), read in parallel (weights/tensor_loading.h); `config` is files.config(), or it
+// with another dtype or with experts expanded. Error{bad_data} names file and tensor. `expected_hash`, when not empty,
+// is that of model.safetensors.
+GptOssWeights load_weights(const CheckpointFiles& files, const GptOssConfig& config, const std::string& expected_hash);
 GptOssWeights load_weights(const std::filesystem::path& folder, const GptOssConfig& config,
                            const std::string& expected_hash);
 std::string save_weights(const std::filesystem::path& folder, const GptOssWeights& weights);  // returns the file's hash

@@ -10,20 +10,19 @@
 
 #include "base/rng.h"
 #include "weights/gpt_oss_config.h"
+#include "weights/tensor_tables.h"
 
 namespace kc {
 
-// Names and layouts are those of transformers' save_pretrained (model.layers.N.mlp.experts.gate_up_proj [E, H, 2I]
-// ...), or experts stay MXFP4: gate_up_proj_blocks u8 [E, 2I, H / 32, 16] and _scales u8 [E, 2I, H / 32], down_proj
-// alike.
+// Names and layouts are those of transformers (tensor_tables.h): experts expanded, mlp.experts.gate_up_proj [E, H, 2I]
+// and down_proj [E, I, H], or, where config.experts is mxfp4, their blocks and scales as u8.
 struct GptOssWeights {
   std::map<std::string, at::Tensor> tensors;  // ordered by name: iteration order is the optimiser's order
-  void require_grad(bool on);                 // packed matrices never want one
+  void require_grad(bool on);                 // packed experts have no gradients and are left alone
 };
 
 using WeightShapes = std::map<std::string, std::vector<std::int64_t>>;
-WeightShapes weight_shapes(const GptOssConfig& config);  // every tensor's name and shape; no lm_head when tied
-std::string layer_name(std::int64_t layer, const std::string& rest);  // "model.layers.N." + rest
+WeightShapes weight_shapes(const GptOssConfig& config);  // of tensor_table(config)
 
 // Deviation 1/sqrt(hidden), output projections (o_proj, down_proj) divided by sqrt(2 layers); norms 1; biases and sinks
 // 0.

@@ -2,6 +2,7 @@
 // Everything that a run's config says, and the parts that training, evaluation and use build from it in the same way.
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct ExperimentOptions {
   VocabularyOptions vocabulary;
   std::int64_t vocabulary_prompts = 4000;  // training prompts that the vocabulary is trained on
   GptOssConfig model;
+  std::optional<ExpertStorage> experts;  // of the checkpoint of run.init in memory; nothing: as it stores them
   WarmupOptions warmup;
   PolicyOptions policy;
   RewardOptions reward;

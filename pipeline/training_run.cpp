@@ -84,9 +84,12 @@ void require_memory(const GptOssConfig& model) {
 void prepare_model(Session& session) {
   if (!session.options.run.init.empty()) {
     const fs::path init = find_checkpoint(session.options.run.init);
-    session.model = std::make_unique<LanguageModel>(LanguageModel::load(init));
+    session.model = std::make_unique<LanguageModel>(LanguageModel::load(init, {.experts = session.options.experts}));
     log::info("starting from " + init.string());
   } else {
+    if (session.options.experts == ExpertStorage::mxfp4)
+      throw Error(ErrorKind::config,
+                  "model.experts: mxfp4 is for a checkpoint given by run.init: a fresh model's experts are trained");
     require_memory(session.options.model);
     session.model = std::make_unique<LanguageModel>(session.options.model, prepare_vocabulary(session),
                                                     session.rng.child("weights"));
@@ -155,7 +158,7 @@ StageResult warm_start(Session& session, const TrainingContext& context) {
   const fs::path kept = session.folder / "warm_start";
   StageResult result;
   if (fs::exists(kept / "manifest.json")) {
-    *session.model = LanguageModel::load(kept);
+    *session.model = LanguageModel::load(kept, {.experts = session.options.experts});
     log::info("stage 1 is done: continuing from " + kept.string());
     return result;
   }

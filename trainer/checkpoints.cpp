@@ -172,7 +172,7 @@ void CheckpointStore::prune() const {
 }
 
 void restore_weights(const fs::path& checkpoint, LanguageModel& model) {
-  const LanguageModel stored = LanguageModel::load(checkpoint);
+  const LanguageModel stored = LanguageModel::load(checkpoint, {.experts = model.config().experts});
   if (stored.tokenizer().hash() != model.tokenizer().hash()) {
     throw Error(ErrorKind::bad_data, fmt::format("{} has another vocabulary than this run", checkpoint.string()));
   }

@@ -7,18 +7,26 @@ bool GptOssConfig::slides(std::int64_t layer) const {
   return sliding_layers.at(static_cast<std::size_t>(layer));
 }
 
-std::int64_t GptOssConfig::parameter_count() const {
-  const std::int64_t queries = num_attention_heads * head_dim;
-  const std::int64_t keys = num_key_value_heads * head_dim;
-  std::int64_t attention = hidden_size * (2 * queries + 2 * keys) + num_attention_heads;
-  if (attention_bias) attention += queries + 2 * keys + hidden_size;
-  const std::int64_t router = num_local_experts * (hidden_size + 1);
-  const std::int64_t expert =
-      hidden_size * 2 * intermediate_size + 2 * intermediate_size + intermediate_size * hidden_size + hidden_size;
-  const std::int64_t layer = attention + router + num_local_experts * expert + 2 * hidden_size;
-  const std::int64_t embeddings = (tie_word_embeddings ? 1 : 2) * vocab_size * hidden_size;
-  return num_hidden_layers * layer + embeddings + hidden_size;
+namespace {
+
+std::int64_t parameters(const GptOssConfig& c, std::int64_t experts, std::int64_t tables) {
+  const std::int64_t queries = c.num_attention_heads * c.head_dim;
+  const std::int64_t keys = c.num_key_value_heads * c.head_dim;
+  std::int64_t attention = c.hidden_size * (2 * queries + 2 * keys) + c.num_attention_heads;
+  if (c.attention_bias) attention += queries + 2 * keys + c.hidden_size;
+  const std::int64_t router = c.num_local_experts * (c.hidden_size + 1);
+  const std::int64_t expert = 3 * c.hidden_size * c.intermediate_size + 2 * c.intermediate_size + c.hidden_size;
+  const std::int64_t layer = attention + router + experts * expert + 2 * c.hidden_size;
+  return c.num_hidden_layers * layer + tables * c.vocab_size * c.hidden_size + c.hidden_size;
 }
+
+}  // namespace
+
+std::int64_t GptOssConfig::parameter_count() const {
+  return parameters(*this, num_local_experts, tie_word_embeddings ? 1 : 2);
+}
+
+std::int64_t GptOssConfig::active_parameters() const { return parameters(*this, num_experts_per_tok, 1); }
 
 namespace {
 
@@ -77,6 +85,15 @@ GptOssConfig read_gpt_oss_config(Config& config) {
       s.boolean("tie_word_embeddings", c.tie_word_embeddings, {.meaning = "one matrix for embedding and head"});
   c.dtype = s.choice("dtype", c.dtype, {"float32", "bfloat16"}, {.meaning = "type of the weights"});
   return c;
+}
+
+std::optional<ExpertStorage> read_expert_storage(Config& config) {
+  const std::string choice = config.section("model").choice(
+      "experts", "as_stored", {"as_stored", "mxfp4", "bf16"},
+      {.meaning = "experts of the checkpoint of run.init in memory: mxfp4 (packed, decoded where used), bf16 (expanded "
+                  "to the other weights' type), or as the folder has them"});
+  if (choice == "as_stored") return std::nullopt;
+  return choice == "mxfp4" ? ExpertStorage::mxfp4 : ExpertStorage::expanded;
 }
 
 }  // namespace kc

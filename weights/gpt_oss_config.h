@@ -2,12 +2,17 @@
 // Hyper-parameters of the GPT-OSS architecture, as in a Hugging Face config.json (docs/model.md).
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/config.h"
 
 namespace kc {
+
+// How the experts' two matrices are kept: in the dtype of the other weights, or as MXFP4 blocks and scales (mxfp4.h),
+// which take a quarter of bfloat16's memory and are decoded where they are used.
+enum class ExpertStorage { expanded, mxfp4 };
 
 struct GptOssConfig {
   std::int64_t vocab_size = 2048;
@@ -34,15 +39,24 @@ struct GptOssConfig {
   bool attention_bias = true;
   bool tie_word_embeddings = false;
   std::string dtype = "float32";  // float32 | bfloat16: of the weights
+  ExpertStorage experts = ExpertStorage::expanded;
 
   bool slides(std::int64_t layer) const;
-  std::int64_t parameter_count() const;
+  std::int64_t parameter_count() const;    // of the whole model; the values of packed experts, not their scales
+  std::int64_t active_parameters() const;  // that take part in one token's forward pass; without the embedding's table
 };
 
 GptOssConfig read_gpt_oss_config(Config& config);  // section `model` (vocab_size comes from the tokenizer)
 
-// Error{bad_data} names file and key for anything that changes the arithmetic and is not supported.
-GptOssConfig load_gpt_oss_config(const std::filesystem::path& config_json);
+// Key experts of section `model`: how a loaded checkpoint's experts are kept. Nothing: as it stores them.
+std::optional<ExpertStorage> read_expert_storage(Config& config);
+
+// Both spellings of rotary positions (rope_scaling and rope_theta; rope_parameters of transformers 5); absent keys are
+// transformers' defaults. Error{bad_data} names file and key for anything that changes the arithmetic and is not
+// supported. A file without dtype gets float32 (bfloat16 with MXFP4 experts) and sets `*states_dtype` to false.
+GptOssConfig load_gpt_oss_config(const std::filesystem::path& config_json, bool* states_dtype = nullptr);
+// config.json of the original layout (gpt-oss.md section 3.4): bfloat16 with MXFP4 experts.
+GptOssConfig load_original_config(const std::filesystem::path& config_json);
 void save_gpt_oss_config(const GptOssConfig& config, const std::filesystem::path& config_json);
 
 }  // namespace kc

@@ -16,39 +16,37 @@ namespace {
 using nlohmann::json;
 
 // Keys that are known not to change the forward pass, or that are checked on their own below.
-constexpr std::array kHarmlessKeys = {
-    "_name_or_path",
-    "architectures",
-    "attention_dropout",
-    "bos_token_id",
-    "chunk_size_feed_forward",
-    "dtype",
-    "eos_token_id",
-    "experts_per_token",
-    "id2label",
-    "initial_context_length",
-    "initializer_range",
-    "is_encoder_decoder",
-    "label2id",
-    "model_type",
-    "output_attentions",
-    "output_hidden_states",
-    "output_router_logits",
-    "pad_token_id",
-    "problem_type",
-    "return_dict",
-    "router_aux_loss_coef",
-    "torch_dtype",
-    "transformers_version",
-    "use_cache",
-    "layer_types",
-    "hidden_act",
-    "rope_parameters",
-    "rope_scaling",
-    "rope_theta",
-    "quantization_config",
-    "num_experts",
-};
+constexpr std::array kHarmlessKeys = {"_name_or_path",
+                                      "architectures",
+                                      "attention_dropout",
+                                      "bos_token_id",
+                                      "chunk_size_feed_forward",
+                                      "dtype",
+                                      "eos_token_id",
+                                      "experts_per_token",
+                                      "id2label",
+                                      "initial_context_length",
+                                      "initializer_range",
+                                      "is_encoder_decoder",
+                                      "label2id",
+                                      "model_type",
+                                      "output_attentions",
+                                      "output_hidden_states",
+                                      "output_router_logits",
+                                      "pad_token_id",
+                                      "problem_type",
+                                      "return_dict",
+                                      "router_aux_loss_coef",
+                                      "torch_dtype",
+                                      "transformers_version",
+                                      "use_cache",
+                                      "layer_types",
+                                      "hidden_act",
+                                      "rope_parameters",
+                                      "rope_scaling",
+                                      "rope_theta",
+                                      "quantization_config",
+                                      "num_experts"};
 
 [[noreturn]] void fail(const std::filesystem::path& file, const std::string& key, const std::string& problem) {
   throw Error(ErrorKind::bad_data, fmt::format("{}: key \"{}\": {}", file.string(), key, problem));
@@ -66,7 +64,8 @@ class Reader {
   void get(const char* key, T& value) {
     read_.push_back(key);
     const auto it = object_.find(key);
-    if (it == object_.end() || it->is_null()) return;
+    if (it == object_.end()) return;
+    if (it->is_null()) fail(file_, prefix_ + key, "null is not supported: give a value, or remove the key");
     const bool fits = std::is_same_v<T, bool> ? it->is_boolean()
                       : std::is_integral_v<T> ? it->is_number_integer()
                                               : it->is_number();
@@ -84,30 +83,51 @@ class Reader {
     return it == object_.end() || it->is_null() ? nullptr : &*it;
   }
   void refuse_others() const {
-    for (const auto& [key, value] : object_.items()) {
-      const auto known = [&name = key](const auto& list) {
-        return std::find(list.begin(), list.end(), name) != list.end();
-      };
-      if (!value.is_null() && !known(read_) && !known(kHarmlessKeys))
-        fail(file_, prefix_ + key, "not supported: it may change the arithmetic. Remove it if it does not");
-    }
+    refuse([](const std::string& key) { return std::ranges::count(kHarmlessKeys, key) > 0; });
+  }
+  void refuse_all_others() const {
+    refuse([](const std::string&) { return false; });
   }
 
  private:
+  template <class F>
+  void refuse(const F& harmless) const {
+    for (const auto& [key, value] : object_.items())
+      if (!value.is_null() && std::ranges::count(read_, key) == 0 && !harmless(key))
+        fail(file_, prefix_ + key, "not supported: it may change the arithmetic. Remove it if it does not");
+  }
+
   const json& object_;
   const std::filesystem::path& file_;
   std::string prefix_;
   std::vector<std::string> read_;
 };
 
+// Where rotary positions are described; empty: nowhere, transformers' defaults hold.
+std::string rope_section(const json& root, const std::filesystem::path& file) {
+  const bool has_new = root.contains("rope_parameters"), has_old = root.contains("rope_scaling");
+  if (has_new && has_old && root.at("rope_parameters") != root.at("rope_scaling"))
+    fail(file, "rope_scaling", "differs from rope_parameters: remove the one that does not hold");
+  const std::string section = has_new ? "rope_parameters" : has_old ? "rope_scaling" : "";
+  if (!section.empty() && root.at(section).is_null())
+    fail(file, section, "null means different things to different versions: state a rope_type, or remove the key");
+  return section;
+}
+
 void read_rope(const json& root, const std::filesystem::path& file, GptOssConfig& c) {
-  const char* section = root.contains("rope_parameters") ? "rope_parameters" : "rope_scaling";
-  if (const auto theta = root.find("rope_theta"); theta != root.end() && theta->is_number()) c.rope_theta = *theta;
-  if (!root.contains(section) || root.at(section).is_null()) return;
-  Reader rope(root.at(section), file, std::string(section) + ".");
+  const std::string section = rope_section(root, file);
+  if (const auto theta = root.find("rope_theta"); theta != root.end()) {
+    if (!theta->is_number()) fail(file, "rope_theta", theta->dump() + " is not a number");
+    c.rope_theta = *theta;
+  }
+  if (section.empty()) return;
+  Reader rope(root.at(section), file, section + ".");
   const json* type = rope.find("rope_type");
   if (type == nullptr) type = rope.find("type");
   rope.get("rope_theta", c.rope_theta);
+  double rotated = 1;
+  rope.get("partial_rotary_factor", rotated);
+  if (rotated != 1) fail(file, section + ".partial_rotary_factor", "only 1 is supported: every dimension rotates");
   const std::string name = type == nullptr ? "default" : type->is_string() ? type->get<std::string>() : type->dump();
   if (name == "default") {
     c.rope_factor = 1;
@@ -118,9 +138,9 @@ void read_rope(const json& root, const std::filesystem::path& file, GptOssConfig
     rope.get("beta_slow", c.rope_beta_slow);
     rope.get("truncate", c.rope_truncate);
     rope.get("original_max_position_embeddings", c.original_max_position_embeddings);
-    if (!(c.rope_factor >= 1)) fail(file, std::string(section) + ".factor", "must be at least 1");
+    if (!(c.rope_factor >= 1)) fail(file, section + ".factor", "must be at least 1");
   } else {
-    fail(file, std::string(section) + ".rope_type", name + " is not supported (\"yarn\" and \"default\" are)");
+    fail(file, section + ".rope_type", name + " is not supported (\"yarn\" and \"default\" are)");
   }
   if (!(c.rope_theta > 1)) fail(file, "rope_theta", "must be above 1");
   if (c.original_max_position_embeddings < 1 || !(c.rope_beta_fast > 0) || !(c.rope_beta_slow > 0))
@@ -151,8 +171,23 @@ void check_names(const json& root, const std::filesystem::path& file) {
   must_be("hidden_act", "silu");
   must_be("attention_dropout", 0.0);
   must_be("output_router_logits", false);
-  if (root.contains("quantization_config") && !root.at("quantization_config").is_null())
-    fail(file, "quantization_config", "quantised weights are not supported; save the model dequantised");
+  const auto must_agree = [&](const char* key, const char* other) {
+    if (root.contains(key) && root.contains(other) && root.at(key) != root.at(other))
+      fail(file, key,
+           fmt::format("{} differs from {}, which is {}", root.at(key).dump(), other, root.at(other).dump()));
+  };
+  must_agree("experts_per_token", "num_experts_per_tok");
+  must_agree("num_experts", "num_local_experts");
+  if (root.contains("torch_dtype")) must_agree("torch_dtype", "dtype");
+}
+
+// Mxfp4Config's other keys choose kernels or say what is not packed; names and dtypes of the tensors show that.
+ExpertStorage read_quantization(const json& root, const std::filesystem::path& file) {
+  if (!root.contains("quantization_config") || root.at("quantization_config").is_null()) return ExpertStorage::expanded;
+  const json& section = root.at("quantization_config");
+  if (!section.is_object() || !section.contains("quant_method") || section.at("quant_method") != "mxfp4")
+    fail(file, "quantization_config.quant_method", "only \"mxfp4\" is supported; save the model dequantised");
+  return ExpertStorage::mxfp4;
 }
 
 void check_sizes(const std::filesystem::path& file, const GptOssConfig& c) {
@@ -165,32 +200,24 @@ void check_sizes(const std::filesystem::path& file, const GptOssConfig& c) {
     fail(file, "rms_norm_eps", "rms_norm_eps, swiglu_limit or swiglu_alpha is out of range");
 }
 
-std::string read_dtype(const json& root, const std::filesystem::path& file) {
+std::string read_dtype(const json& root, const std::filesystem::path& file, const GptOssConfig& c, bool& stated) {
   const char* key = root.contains("dtype") ? "dtype" : "torch_dtype";
-  if (!root.contains(key) || root.at(key).is_null()) return "float32";
+  stated = root.contains(key) && !root.at(key).is_null();
+  if (!stated) return c.experts == ExpertStorage::mxfp4 ? "bfloat16" : "float32";
   const json& value = root.at(key);
   if (value != "float32" && value != "bfloat16")
     fail(file, key, value.dump() + " is not supported (float32 and bfloat16 are)");
   return value;
 }
 
-json rope_parameters(const GptOssConfig& c) {
-  if (c.rope_factor <= 1) return {{"rope_type", "default"}, {"rope_theta", c.rope_theta}};
-  return {{"rope_type", "yarn"},
-          {"rope_theta", c.rope_theta},
-          {"factor", c.rope_factor},
-          {"beta_fast", c.rope_beta_fast},
-          {"beta_slow", c.rope_beta_slow},
-          {"truncate", c.rope_truncate},
-          {"original_max_position_embeddings", c.original_max_position_embeddings}};
-}
-
 }  // namespace
 
-GptOssConfig load_gpt_oss_config(const std::filesystem::path& config_json) {
+GptOssConfig load_gpt_oss_config(const std::filesystem::path& config_json, bool* states_dtype) {
   const json root = read_json_file(config_json);
   check_names(root, config_json);
   GptOssConfig c;
+  c.sliding_window = 128;  // transformers' defaults where a key is absent, as those of the structure are elsewhere
+  c.experts = read_quantization(root, config_json);
   Reader r(root, config_json, "");
   r.get_size("vocab_size", c.vocab_size);
   r.get_size("hidden_size", c.hidden_size);
@@ -209,45 +236,44 @@ GptOssConfig load_gpt_oss_config(const std::filesystem::path& config_json) {
   r.get("attention_bias", c.attention_bias);
   r.get("tie_word_embeddings", c.tie_word_embeddings);
   r.refuse_others();
-  c.dtype = read_dtype(root, config_json);
+  bool stated = true;
+  c.dtype = read_dtype(root, config_json, c, stated);
+  if (states_dtype != nullptr) *states_dtype = stated;
   read_rope(root, config_json, c);
   if (const json* types = r.find("layer_types")) read_layer_types(*types, config_json, c);
   check_sizes(config_json, c);
   return c;
 }
 
-void save_gpt_oss_config(const GptOssConfig& c, const std::filesystem::path& config_json) {
-  json layer_types = json::array();
-  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i)
-    layer_types.push_back(c.slides(i) ? "sliding_attention" : "full_attention");
-  const json root = {{"architectures", {"GptOssForCausalLM"}},
-                     {"model_type", "gpt_oss"},
-                     {"attention_bias", c.attention_bias},
-                     {"attention_dropout", 0.0},
-                     {"dtype", c.dtype},
-                     {"experts_per_token", c.num_experts_per_tok},
-                     {"head_dim", c.head_dim},
-                     {"hidden_act", "silu"},
-                     {"hidden_size", c.hidden_size},
-                     {"initial_context_length", c.original_max_position_embeddings},
-                     {"intermediate_size", c.intermediate_size},
-                     {"layer_types", layer_types},
-                     {"max_position_embeddings", c.max_position_embeddings},
-                     {"num_attention_heads", c.num_attention_heads},
-                     {"num_experts_per_tok", c.num_experts_per_tok},
-                     {"num_hidden_layers", c.num_hidden_layers},
-                     {"num_key_value_heads", c.num_key_value_heads},
-                     {"num_local_experts", c.num_local_experts},
-                     {"output_router_logits", false},
-                     {"rms_norm_eps", c.rms_norm_eps},
-                     {"rope_parameters", rope_parameters(c)},
-                     {"sliding_window", c.sliding_window},
-                     {"swiglu_alpha", c.swiglu_alpha},
-                     {"swiglu_limit", c.swiglu_limit},
-                     {"tie_word_embeddings", c.tie_word_embeddings},
-                     {"use_cache", true},
-                     {"vocab_size", c.vocab_size}};
-  write_json_file(config_json, root);
+GptOssConfig load_original_config(const std::filesystem::path& config_json) {
+  const json root = read_json_file(config_json);
+  GptOssConfig c;
+  c.dtype = "bfloat16";
+  c.experts = ExpertStorage::mxfp4;
+  Reader r(root, config_json, "");
+  r.get_size("vocab_size", c.vocab_size);
+  r.get_size("hidden_size", c.hidden_size);
+  r.get_size("intermediate_size", c.intermediate_size);
+  r.get_size("num_hidden_layers", c.num_hidden_layers);
+  r.get_size("num_attention_heads", c.num_attention_heads);
+  r.get_size("num_key_value_heads", c.num_key_value_heads);
+  r.get_size("head_dim", c.head_dim);
+  r.get_size("num_experts", c.num_local_experts);
+  r.get_size("experts_per_token", c.num_experts_per_tok);
+  r.get_size("sliding_window", c.sliding_window);
+  r.get_size("initial_context_length", c.original_max_position_embeddings);
+  r.get("swiglu_limit", c.swiglu_limit);
+  r.get("rope_theta", c.rope_theta);
+  r.get("rope_scaling_factor", c.rope_factor);
+  r.get("rope_ntk_alpha", c.rope_beta_slow);
+  r.get("rope_ntk_beta", c.rope_beta_fast);
+  r.refuse_all_others();
+  if (!(c.rope_theta > 1) || !(c.rope_factor >= 1) || !(c.rope_beta_slow > 0) || !(c.rope_beta_fast > 0))
+    fail(config_json, "rope_theta", "rope_theta, rope_scaling_factor, rope_ntk_alpha or rope_ntk_beta is out of range");
+  c.max_position_embeddings =
+      static_cast<std::int64_t>(static_cast<double>(c.original_max_position_embeddings) * c.rope_factor);
+  check_sizes(config_json, c);
+  return c;
 }
 
 }  // namespace kc

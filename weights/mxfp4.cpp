@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 
 #include "weights/bfloat16.h"
@@ -23,11 +22,9 @@ struct Tables {
 Tables make_tables() {
   Tables t{};
   for (int scale = 0; scale < 256; ++scale) {
-    // 2^128 overflows float to infinity, whose product with 0 is NaN: what a decoder that multiplies gives.
-    const float factor = scale == 255 ? std::numeric_limits<float>::infinity() : std::ldexp(1.0F, scale - 127);
     for (int nibble = 0; nibble < 16; ++nibble) {
       const float magnitude = kMagnitudes[static_cast<std::size_t>(nibble & 7)];
-      const float value = (nibble & 8 ? -magnitude : magnitude) * factor;
+      const float value = std::ldexp(nibble & 8 ? -magnitude : magnitude, scale - 127);
       t.single[static_cast<std::size_t>(scale)][static_cast<std::size_t>(nibble)] = value;
       t.half[static_cast<std::size_t>(scale)][static_cast<std::size_t>(nibble)] = bfloat16_of_float(value);
     }
@@ -100,24 +97,27 @@ void decode_mxfp4_rows(const Mxfp4Matrix& matrix, std::int64_t from, std::int64_
 template <class T>
 void decode_mxfp4_transposed(const Mxfp4Matrix& matrix, std::int64_t from, std::int64_t to, T* out,
                              std::int64_t stride) {
-  constexpr std::int64_t kTile = 64;  // rows turned at once: whole cache lines of output, in the first-level cache
+  // Tiles of whole cache lines: 64 rows of output, 4 blocks (64 bytes) of input. Columns outside, so that the pages
+  // written to stay few.
+  constexpr std::int64_t kTileRows = 64, kTileBlocks = 4;
   const std::int64_t width = matrix.blocks_per_row();
   const std::array<T, 16>* table = table_of<T>();
-  T tile[kTile * kMxfp4Block];
-  for (std::int64_t first = from; first < to; first += kTile) {
-    const std::int64_t rows = std::min(kTile, to - first);
-    for (std::int64_t i = 0; i < width; ++i) {
-      for (std::int64_t r = 0; r < rows; ++r) {
-        const std::int64_t block = (first + r) * width + i;
-        decode_block(matrix.blocks + block * kMxfp4BlockBytes, table[matrix.scales[block]].data(),
-                     tile + r * kMxfp4Block);
-      }
-      for (std::int64_t c = 0; c < kMxfp4Block; ++c) {
-        T* line = out + (i * kMxfp4Block + c) * stride + (first - from);
-        for (std::int64_t r = 0; r < rows; ++r) line[r] = tile[r * kMxfp4Block + c];
+  T tile[kTileRows * kMxfp4Block];
+  for (std::int64_t group = 0; group < width; group += kTileBlocks)
+    for (std::int64_t first = from; first < to; first += kTileRows) {
+      const std::int64_t rows = std::min(kTileRows, to - first);
+      for (std::int64_t i = group; i < std::min(width, group + kTileBlocks); ++i) {
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const std::int64_t block = (first + r) * width + i;
+          decode_block(matrix.blocks + block * kMxfp4BlockBytes, table[matrix.scales[block]].data(),
+                       tile + r * kMxfp4Block);
+        }
+        for (std::int64_t c = 0; c < kMxfp4Block; ++c) {
+          T* line = out + (i * kMxfp4Block + c) * stride + (first - from);
+          for (std::int64_t r = 0; r < rows; ++r) line[r] = tile[r * kMxfp4Block + c];
+        }
       }
     }
-  }
 }
 
 template void decode_mxfp4_rows<float>(const Mxfp4Matrix&, std::int64_t, std::int64_t, float*, std::int64_t);
@@ -132,6 +132,10 @@ std::int64_t count_nonfinite_mxfp4(const Mxfp4Matrix& matrix) {
   const std::int64_t blocks = matrix.rows * matrix.blocks_per_row();
   for (std::int64_t i = 0; i < blocks; ++i) {
     if (matrix.scales[i] <= kLargestSafeScale) continue;
+    if (matrix.scales[i] == 255) {  // not a number in the format, whatever a decoder makes of it
+      count += kMxfp4Block;
+      continue;
+    }
     std::uint16_t values[kMxfp4Block];
     decode_block(matrix.blocks + i * kMxfp4BlockBytes, tables().half[matrix.scales[i]].data(), values);
     count += std::count_if(values, values + kMxfp4Block, [](std::uint16_t v) { return !bfloat16_is_finite(v); });

@@ -26,8 +26,9 @@ Mxfp4Matrix mxfp4_expert(const std::uint8_t* blocks, const std::uint8_t* scales,
                          std::int64_t columns);
 
 // Rows [from, to) as out[(row - from) * stride + column]: the layout of torch's linear ([out, in]). T is float, or
-// std::uint16_t for the bits of bfloat16; stride in elements, >= columns. Non-finite products give infinities (NaN for
-// 0 times an infinite scale), as transformers' decoder does; `checkpoint verify` reports them. Reentrant.
+// std::uint16_t for the bits of bfloat16; stride in elements, >= columns. Products that are too large give infinities,
+// and scale 255, NaN in the format, counts as 2^128, as in transformers' decoder; `checkpoint verify` reports both.
+// Reentrant.
 template <class T>
 void decode_mxfp4_rows(const Mxfp4Matrix& matrix, std::int64_t from, std::int64_t to, T* out, std::int64_t stride);
 
@@ -45,7 +46,8 @@ extern template void decode_mxfp4_transposed<float>(const Mxfp4Matrix&, std::int
 extern template void decode_mxfp4_transposed<std::uint16_t>(const Mxfp4Matrix&, std::int64_t, std::int64_t,
                                                             std::uint16_t*, std::int64_t);
 
-// Values of the matrix that are not finite in bfloat16: products of the highest scales (gpt-oss.md section 3.2).
+// Values of the matrix that are not finite in bfloat16: products of scales 253 and 254 that are too large, and all of
+// scale 255.
 std::int64_t count_nonfinite_mxfp4(const Mxfp4Matrix& matrix);
 
 // Encodes `count` floats (a multiple of 32) block by block: exponent ceil(log2(largest magnitude / 6)), each value

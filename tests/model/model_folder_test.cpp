@@ -117,7 +117,7 @@ TEST_F(ModelFolder, RefusesConfigurationsItDoesNotCompute) {
   };
   refused("model_type", "llama");
   refused("hidden_act", "gelu");
-  refused("quantization_config", {{"quant_method", "mxfp4"}});
+  refused("quantization_config", {{"quant_method", "bitsandbytes"}});
   refused("rope_parameters/rope_type", "longrope");
   refused("rope_parameters/mscale", 0.7);
   refused("rope_parameters/attention_factor", 1.5);

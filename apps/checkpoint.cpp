@@ -1,0 +1,20 @@
+// checkpoint: look at, check and rewrite model folders. Each subcommand is registered by the folder that does its work.
+#include "base/command_line.h"
+#include "weights/checkpoint_commands.h"
+
+namespace {
+
+constexpr const char* kExamples =
+    "  checkpoint inspect --model gpt-oss-20b                              how many parameters, where\n"
+    "  checkpoint verify --model gpt-oss-20b                               is every byte sound?\n"
+    "  checkpoint convert --model gpt-oss-20b --out bf16 --experts bf16    expand MXFP4 experts";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kc::CommandLine line("checkpoint", "Inspect, verify and convert model folders", kExamples, false);
+  kc::add_inspect_command(line);
+  kc::add_verify_command(line);
+  kc::add_convert_command(line);
+  return line.run(argc, argv);
+}

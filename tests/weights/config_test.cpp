@@ -1,0 +1,149 @@
+// config.json of every spelling, and what must be refused because it would change the arithmetic.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/temp_folder.h"
+#include "tests/weights/folders.h"
+#include "tests/weights/published.h"
+#include "weights/checkpoint_files.h"
+
+namespace kc {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class ConfigJson : public testing::Test {
+ protected:
+  ConfigJson() { test::write_sparse_folder(folder_.path(), test::published_config(24, 32), 1); }
+  std::filesystem::path file() const { return folder_ / "config.json"; }
+  GptOssConfig changed(const std::function<void(json&)>& change) const {
+    json root = read_json_file(file());
+    change(root);
+    write_json_file(folder_ / "changed.json", root);
+    return load_gpt_oss_config(folder_ / "changed.json");
+  }
+  void expect_refused(const std::string& pointer, const json& value) const {
+    const std::string key = pointer.substr(pointer.find_last_of('/') + 1);
+    EXPECT_ERROR(changed([&](json& c) { c[json::json_pointer(pointer)] = value; }), ErrorKind::bad_data,
+                 AllOf(HasSubstr("changed.json"), HasSubstr(key)));
+  }
+
+ private:
+  test::TempFolder folder_;
+};
+
+TEST_F(ConfigJson, TheReleasesSpellingIsRead) {
+  const GptOssConfig c = load_gpt_oss_config(file());
+  EXPECT_EQ(c.experts, ExpertStorage::mxfp4);
+  EXPECT_EQ(c.dtype, "bfloat16");
+  EXPECT_EQ(c.rope_theta, 150000);
+  EXPECT_EQ(c.rope_factor, 32);
+  EXPECT_FALSE(c.rope_truncate);
+  EXPECT_EQ(c.original_max_position_embeddings, 4096);
+  EXPECT_EQ(c.sliding_window, 128);
+  EXPECT_TRUE(c.slides(0));
+  EXPECT_FALSE(c.slides(23));
+}
+
+TEST_F(ConfigJson, TheNewerSpellingMeansTheSame) {
+  const GptOssConfig c = changed([](json& root) {
+    root["rope_parameters"] = root["rope_scaling"];
+    root["rope_parameters"]["rope_theta"] = 5000.0;
+    root["rope_parameters"]["partial_rotary_factor"] = 1.0;
+    root.erase("rope_scaling");
+    root.erase("rope_theta");
+    root["swiglu_alpha"] = 1.5;
+    root["dtype"] = "float32";
+  });
+  EXPECT_EQ(c.rope_theta, 5000);
+  EXPECT_EQ(c.rope_factor, 32);
+  EXPECT_FALSE(c.rope_truncate);
+  EXPECT_EQ(c.swiglu_alpha, 1.5);
+  EXPECT_EQ(c.dtype, "float32");
+}
+
+TEST_F(ConfigJson, AbsentKeysHaveTransformersDefaults) {
+  const GptOssConfig c = changed([](json& root) {
+    for (const char* key : {"sliding_window", "rope_scaling", "rope_theta", "rms_norm_eps", "swiglu_limit",
+                            "layer_types", "attention_bias", "tie_word_embeddings", "quantization_config"})
+      root.erase(key);
+  });
+  EXPECT_EQ(c.sliding_window, 128);
+  EXPECT_EQ(c.rope_theta, 150000);
+  EXPECT_EQ(c.rope_factor, 32);
+  EXPECT_FALSE(c.rope_truncate);
+  EXPECT_EQ(c.rms_norm_eps, 1e-5);
+  EXPECT_EQ(c.swiglu_limit, 7);
+  EXPECT_TRUE(c.attention_bias);
+  EXPECT_FALSE(c.tie_word_embeddings);
+  EXPECT_EQ(c.experts, ExpertStorage::expanded);
+}
+
+TEST_F(ConfigJson, TruncateIsTrueWhereYarnDoesNotSay) {
+  EXPECT_TRUE(changed([](json& root) { root["rope_scaling"].erase("truncate"); }).rope_truncate);
+}
+
+TEST_F(ConfigJson, WhatChangesTheArithmeticIsRefused) {
+  expect_refused("/quantization_config/quant_method", "bitsandbytes");
+  expect_refused("/rope_scaling/rope_type", "llama3");
+  expect_refused("/rope_scaling/attention_factor", 1.2);
+  expect_refused("/rope_scaling/mscale", 0.7);
+  expect_refused("/rope_scaling/partial_rotary_factor", 0.5);
+  expect_refused("/rope_scaling", nullptr);
+  expect_refused("/rope_theta", "150000");
+  expect_refused("/sliding_window", nullptr);
+  expect_refused("/swiglu_limit", nullptr);
+  expect_refused("/hidden_act", "gelu");
+  expect_refused("/experts_per_token", 2);
+  expect_refused("/attention_dropout", 0.1);
+  expect_refused("/output_router_logits", true);
+  expect_refused("/use_qk_norm", true);
+  expect_refused("/final_logit_softcapping", 30.0);
+  expect_refused("/num_shared_experts", 1);
+  expect_refused("/architectures", {"GptOssForSequenceClassification"});
+  EXPECT_ERROR(changed([](json& root) { root["rope_parameters"] = {{"rope_type", "default"}}; }), ErrorKind::bad_data,
+               AllOf(HasSubstr("rope_scaling"), HasSubstr("differs")));
+}
+
+TEST_F(ConfigJson, APackedConfigurationComesBackAsItWasSaved) {
+  const GptOssConfig before = load_gpt_oss_config(file());
+  save_gpt_oss_config(before, file());
+  const GptOssConfig after = load_gpt_oss_config(file());
+  EXPECT_EQ(after.experts, ExpertStorage::mxfp4);
+  EXPECT_EQ(after.dtype, "bfloat16");
+  EXPECT_EQ(after.rope_factor, 32);
+  EXPECT_EQ(after.parameter_count(), 20'914'757'184);
+}
+
+TEST(OriginalConfig, IsReadByItsOwnKeys) {
+  const test::TempFolder folder;
+  GptOssConfig c = test::tiny_config(ExpertStorage::mxfp4);
+  c.rope_beta_fast = 30;
+  c.rope_beta_slow = 2;
+  test::write_original(folder.path(), c, test::random_tensors(c, 3));
+  const GptOssConfig read = load_checkpoint_config(folder.path());
+  EXPECT_EQ(read.num_local_experts, c.num_local_experts);
+  EXPECT_EQ(read.num_experts_per_tok, c.num_experts_per_tok);
+  EXPECT_EQ(read.rope_beta_fast, 30);
+  EXPECT_EQ(read.rope_beta_slow, 2);
+  EXPECT_EQ(read.original_max_position_embeddings, 4096);
+  EXPECT_EQ(read.max_position_embeddings, 131072);
+  EXPECT_EQ(read.sliding_window, 16);
+  EXPECT_FALSE(read.rope_truncate);
+  EXPECT_TRUE(read.slides(0));
+  json root = read_json_file(folder / "config.json");
+  root["attention_sinks"] = false;
+  write_json_file(folder / "config.json", root);
+  EXPECT_ERROR(load_checkpoint_config(folder.path()), ErrorKind::bad_data, HasSubstr("attention_sinks"));
+}
+
+}  // namespace
+}  // namespace kc

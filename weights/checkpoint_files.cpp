@@ -1,0 +1,195 @@
+#include "weights/checkpoint_files.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "weights/tensor_tables.h"
+
+namespace kc {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr const char* kSingleFile = "model.safetensors";
+constexpr const char* kIndexFile = "model.safetensors.index.json";
+
+CheckpointLayout layout_of(const fs::path& config_json) {
+  const json root = read_json_file(config_json);
+  return root.is_object() && !root.contains("model_type") && root.contains("num_experts") &&
+                 root.contains("rope_scaling_factor")
+             ? CheckpointLayout::original
+             : CheckpointLayout::hugging_face;
+}
+
+bool is_expert_matrix(const std::string& name) {
+  return name.ends_with(".mlp.experts.gate_up_proj") || name.ends_with(".mlp.experts.down_proj");
+}
+
+}  // namespace
+
+GptOssConfig load_checkpoint_config(const fs::path& folder) {
+  const fs::path file = folder / "config.json";
+  return layout_of(file) == CheckpointLayout::original ? load_original_config(file) : load_gpt_oss_config(file);
+}
+
+CheckpointFiles::CheckpointFiles(const fs::path& folder, bool tolerant) : folder_(folder) {
+  layout_ = layout_of(folder / "config.json");
+  bool states_dtype = true;
+  if (layout_ == CheckpointLayout::original) {
+    config_ = load_original_config(folder / "config.json");
+    open_all_files();
+  } else {
+    config_ = load_gpt_oss_config(folder / "config.json", &states_dtype);
+    open_listed_files();
+  }
+  collect();
+  if (!states_dtype) settle_dtype();
+  check_table();
+  if (tolerant || problems_.empty()) return;
+  const std::string more = problems_.size() == 1
+                               ? ""
+                               : fmt::format(" ({} more problems; `checkpoint verify --model {}` lists them)",
+                                             problems_.size() - 1, folder.string());
+  throw Error(ErrorKind::bad_data, problems_.front() + more);
+}
+
+void CheckpointFiles::complain(const fs::path& file, const std::string& problem) {
+  problems_.push_back(fmt::format("{}: {}", file.string(), problem));
+}
+
+void CheckpointFiles::open(const fs::path& file) {
+  try {
+    files_.push_back(std::make_unique<SafetensorsFile>(file));
+  } catch (const Error& error) {
+    problems_.emplace_back(error.what());
+  }
+}
+
+void CheckpointFiles::open_listed_files() {
+  if (fs::exists(folder_ / kSingleFile) || !fs::exists(folder_ / kIndexFile)) {
+    open(folder_ / kSingleFile);
+    return;
+  }
+  index_ = folder_ / kIndexFile;
+  const json index = read_json_file(index_);
+  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
+    throw Error(ErrorKind::bad_data, index_.string() + ": has no weight_map of tensor names to files");
+  std::set<std::string> names;
+  for (const auto& [name, file] : index["weight_map"].items()) {
+    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos) {
+      complain(index_, fmt::format("tensor \"{}\": its file must be a name in the same folder", name));
+      continue;
+    }
+    listed_[name] = file.get<std::string>();
+    names.insert(file.get<std::string>());
+  }
+  for (const std::string& name : names) {
+    if (fs::exists(folder_ / name)) {
+      open(folder_ / name);
+    } else {
+      complain(index_, fmt::format("names the file {}, which is absent (first for tensor \"{}\")", name,
+                                   std::find_if(listed_.begin(), listed_.end(), [&](const auto& entry) {
+                                     return entry.second == name;
+                                   })->first));
+    }
+  }
+}
+
+void CheckpointFiles::open_all_files() {
+  std::set<fs::path> paths;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
+    if (entry.path().extension() == ".safetensors") paths.insert(entry.path());
+  if (paths.empty()) complain(folder_, "has no *.safetensors file");
+  for (const fs::path& path : paths) open(path);
+}
+
+void CheckpointFiles::collect() {
+  for (const auto& file : files_)
+    for (const TensorEntry& entry : file->tensors()) {
+      const std::string& name = entry.spec.name;
+      const auto [it, added] = stored_.emplace(name, StoredTensor{file.get(), &entry});
+      if (!added)
+        complain(file->path(),
+                 fmt::format("tensor \"{}\" stands in {} as well", name, it->second.file->path().string()));
+      const auto listed = listed_.find(name);
+      if (!index_.empty() && listed != listed_.end() && listed->second != file->path().filename())
+        complain(index_, fmt::format("tensor \"{}\": said to be in {}, but stands in {}", name, listed->second,
+                                     file->path().filename().string()));
+    }
+}
+
+void CheckpointFiles::settle_dtype() {
+  const StoredTensor embedding = find("model.embed_tokens.weight");
+  if (embedding.file != nullptr) config_.dtype = embedding.entry->spec.dtype == Dtype::bf16 ? "bfloat16" : "float32";
+}
+
+void CheckpointFiles::check_table() {
+  const std::vector<TensorSpec> table =
+      layout_ == CheckpointLayout::original ? original_tensor_table(config_) : tensor_table(config_);
+  const fs::path& where = !index_.empty()                         ? index_
+                          : layout_ == CheckpointLayout::original ? folder_
+                          : files_.empty()                        ? folder_
+                                                                  : files_.front()->path();
+  std::set<std::string> known;
+  for (const TensorSpec& wanted : table) {
+    known.insert(wanted.name);
+    const StoredTensor found = find(wanted.name);
+    if (found.file == nullptr) {
+      if (!files_.empty()) complain(where, fmt::format("tensor \"{}\" is missing", wanted.name));
+      continue;
+    }
+    const TensorSpec& spec = found.entry->spec;
+    if (spec.shape != wanted.shape)
+      complain(found.file->path(), fmt::format("tensor \"{}\" has shape {}, config.json asks for {}", wanted.name,
+                                               shape_text(spec.shape), shape_text(wanted.shape)));
+    if (spec.dtype != wanted.dtype)
+      complain(found.file->path(), fmt::format("tensor \"{}\" has dtype {}, config.json asks for {}", wanted.name,
+                                               name_of(spec.dtype), name_of(wanted.dtype)));
+  }
+  for (const auto& [name, tensor] : stored_)
+    if (!known.contains(name)) complain(tensor.file->path(), fmt::format("tensor \"{}\" is unexpected", name));
+}
+
+std::int64_t CheckpointFiles::bytes() const {
+  std::int64_t sum = 0;
+  for (const auto& [name, tensor] : stored_) sum += tensor.entry->spec.bytes();
+  return sum;
+}
+
+StoredTensor CheckpointFiles::find(const std::string& stored_name) const {
+  const auto it = stored_.find(stored_name);
+  return it == stored_.end() ? StoredTensor{} : it->second;
+}
+
+TensorSource CheckpointFiles::source(const TensorSpec& wanted) const {
+  const auto lookup = [&](const std::string& name) {
+    TensorSource source;
+    if (layout_ == CheckpointLayout::original) {
+      const OriginalPlace place = original_place(config_, name);
+      source.first_row = place.first_row;
+      source.values = find(place.name);
+    } else {
+      source.values = find(name);
+    }
+    return source;
+  };
+  TensorSource source = lookup(wanted.name);
+  if (source.values.file != nullptr) return source;
+  if (is_expert_matrix(wanted.name)) {
+    source = lookup(wanted.name + "_blocks");
+    source.scales = lookup(wanted.name + "_scales").values;
+    if (source.values.file != nullptr && source.scales.file != nullptr) return source;
+  }
+  const bool packed = wanted.name.ends_with("_blocks") || wanted.name.ends_with("_scales");
+  throw Error(ErrorKind::bad_data,
+              fmt::format("{}: tensor \"{}\" is not there{}", folder_.string(), wanted.name,
+                          packed ? ": this folder's experts are expanded, so they cannot be kept as MXFP4" : ""));
+}
+
+}  // namespace kc

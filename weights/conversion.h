@@ -1,0 +1,42 @@
+#pragma once
+// A model folder rewritten as a Hugging Face folder of another dtype or layout.
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "weights/checkpoint_files.h"
+#include "weights/checkpoint_writer.h"
+
+namespace kc {
+
+struct ConversionOptions {
+  std::string dtype = {};                     // float32 | bfloat16; empty: as stored
+  std::optional<ExpertStorage> experts = {};  // nothing: as stored
+  std::int64_t shard_bytes = kDefaultShardBytes;
+  int threads = 0;  // 0: as many as cores
+};
+
+struct Conversion {
+  GptOssConfig config;  // of the result
+  std::int64_t tensors = 0, bytes = 0;
+  std::vector<std::string> files;  // with weights
+};
+
+// Reads any folder that CheckpointFiles opens and replaces `out` by the result, atomically: config.json, weights,
+// manifest.json with their SHA-256, and copies of the other files (tokenizer, templates). Holds a few experts in memory
+// at a time. Shows progress. Error{usage} when `out` is the folder itself or inside it; Error{interrupted} on `stop`.
+Conversion convert_checkpoint(const std::filesystem::path& folder, const std::filesystem::path& out,
+                              const ConversionOptions& options, const std::stop_token& stop = {});
+
+// What convert and others that write a folder beside an old one share: every regular file of `folder` but weights,
+// index, config.json, dtypes.json and manifest.json.
+void copy_other_files(const std::filesystem::path& folder, const std::filesystem::path& out);
+// config.json of the result with the harmless keys of the old one (end-of-text ids), and manifest.json of the old one,
+// if any, with the new hashes.
+void write_config_and_manifest(const std::filesystem::path& old_folder, const GptOssConfig& config,
+                               const std::map<std::string, std::string>& file_hashes, const std::filesystem::path& out);
+
+}  // namespace kc
