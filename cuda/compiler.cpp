@@ -20,8 +20,9 @@
 namespace kc {
 namespace {
 
-constexpr int kOutOfMemory = 1;      // NVRTC_ERROR_OUT_OF_MEMORY
-constexpr int kCompilation = 6;      // NVRTC_ERROR_COMPILATION
+constexpr int kOutOfMemory = 1;  // NVRTC_ERROR_OUT_OF_MEMORY
+constexpr int kCompilation = 6;  // NVRTC_ERROR_COMPILATION
+constexpr int kStartAttempts = 3;
 constexpr int kReplaceAfter = 2000;  // compilations: what a worker's heap has gathered goes with it
 
 std::vector<std::string> fixed_options(const std::string& arch) {
@@ -77,7 +78,13 @@ struct CudaCompiler::Impl {
   }
 
   void start(Slot& slot) {
-    slot.worker = std::make_unique<NvrtcWorker>(toolkit, options);
+    for (int attempt = 1; !slot.worker; ++attempt) {
+      try {
+        slot.worker = std::make_unique<NvrtcWorker>(toolkit, options);
+      } catch (const WorkerKilled&) {
+        if (attempt == kStartAttempts) throw;
+      }
+    }
     const std::scoped_lock lock(mutex);
     if (!version.empty()) return;
     version = slot.worker->version();
@@ -105,6 +112,7 @@ struct CudaCompiler::Impl {
   auto with_worker(const F& use) {
     Slot slot = take_slot();
     try {
+      if (slot.worker && slot.worker->has_ended()) slot = {};  // died while it was idle
       if (!slot.worker) start(slot);
       auto result = use(slot);
       give_back(std::move(slot));
@@ -136,12 +144,16 @@ struct CudaCompiler::Impl {
     for (const auto& folder : toolkit.includes) request.push_back("-I" + folder.string());
     request.insert(request.end(), source.options.begin(), source.options.end());
     for (const std::string& instance : source.instances) request.push_back(std::string(nvrtc::kInstance) + instance);
-    const NvrtcWorker::Answer answer = with_worker([&](Slot& slot) {
-      NvrtcWorker::Answer got = slot.worker->compile(request, stop);
-      ++slot.compiled;
-      if (!got.alive || got.result == kOutOfMemory) slot.worker.reset();
-      return got;
-    });
+    const auto attempt = [&] {
+      return with_worker([&](Slot& slot) {
+        NvrtcWorker::Answer got = slot.worker->compile(request, stop);
+        ++slot.compiled;
+        if (!got.alive || got.result == kOutOfMemory) slot.worker.reset();
+        return got;
+      });
+    };
+    NvrtcWorker::Answer answer = attempt();
+    if (answer.killed) answer = attempt();  // somebody else's doing
     CachedCompilation result{answer.alive && answer.result == 0, answer.log, answer.cubin};
     if (!answer.alive || (answer.result != 0 && answer.result != kCompilation)) {
       result.log = fmt::format("{}: {}\n{}", source.file, answer.name, answer.log);

@@ -1,6 +1,9 @@
 #include "cuda/fields.h"
 
+#include <poll.h>
 #include <unistd.h>
+
+#include <thread>
 
 namespace kc {
 namespace {
@@ -15,6 +18,15 @@ void read_bytes(char* bytes, std::size_t count) {
 }
 
 }  // namespace
+
+void end_with_harness() {
+  std::thread([] {
+    pollfd polled{kWorkerSocketFd, POLLRDHUP, 0};
+    while (poll(&polled, 1, -1) <= 0) {
+    }
+    _exit(0);
+  }).detach();
+}
 
 void send_to_harness(const Fields& fields) {
   const std::string message = pack_fields(fields);

@@ -57,6 +57,10 @@ std::optional<T> from_field(const std::string& field) {
   return value;
 }
 
+// Ends the process as soon as the harness has closed its end, also in the middle of work. (A parent-death signal would
+// come when the harness's thread that started the worker ends.)
+void end_with_harness();
+
 // The worker's side; both end the process when the harness is gone or talks rubbish.
 void send_to_harness(const Fields& fields);
 Fields receive_from_harness();

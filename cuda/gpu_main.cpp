@@ -1,5 +1,4 @@
 // kernelcast-gpu DEVICE: the process that holds one candidate's CUDA context. Started by the measuring programs only.
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -42,7 +41,7 @@ int main(int argc, char** argv) {
     std::fputs("kernelcast-gpu: started by the measuring programs only\n", stderr);
     return 2;
   }
-  prctl(PR_SET_PDEATHSIG, 9);
+  kc::end_with_harness();
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   setenv("CUDA_MODULE_LOADING", "EAGER", 1);  // nothing is loaded inside a timed span

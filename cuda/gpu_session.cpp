@@ -69,7 +69,7 @@ std::optional<RunnerFailure> GpuSession::check_case(GpuSide& side, std::size_t i
   if (auto failure = side.prepare(index, stop_)) return failure;
   const auto seeds = static_cast<std::size_t>(options_.correctness_seeds);
   InputPool& pool = *pools_[index];
-  pool.ensure(seeds, seeds, budget_);
+  ensure_sets(pool, seeds, seeds, budget_);
   estimate_ns = 1e12;
   for (std::size_t s = 0; s < seeds; ++s) {
     const auto sample = side.turn(pool, std::span(&s, 1), rng_, stop_);
@@ -86,7 +86,7 @@ std::optional<RunnerFailure> GpuSession::time_cases(GpuSide& side, Measurement& 
   plan.max_rounds = static_cast<std::size_t>(options_.max_rounds);
   plan.target_log2_halfwidth = options_.target_log2_halfwidth;
   plan.check_sets = static_cast<std::size_t>(options_.correctness_seeds);
-  plan.pool_budget = &budget_;
+  plan.set_budget = &budget_;
   std::vector<double> clocks;
   for (std::size_t c = 0; c < pools_.size(); ++c) {
     double estimate = 0;

@@ -48,7 +48,7 @@ class GpuSession {
   CudaBackend& backend_;
   RngStream rng_;
   std::stop_token stop_;
-  PoolBudget budget_{std::size_t{1} << 30, std::chrono::seconds(5)};
+  SetBudget budget_;
   Runner reference_;
   std::vector<std::unique_ptr<InputPool>> pools_;
   std::unique_ptr<GpuSide> seed_;

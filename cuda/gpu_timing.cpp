@@ -17,6 +17,14 @@ constexpr std::size_t kFewestRounds = 3;
 constexpr double kRememberedRatio = 1.5;
 constexpr double kRememberedLevel = 0.01;
 
+// Rounds after which timing may stop: min, twice, four times ... and max.
+std::vector<std::size_t> look_rounds(std::size_t min_rounds, std::size_t max_rounds) {
+  std::vector<std::size_t> looks;
+  for (std::size_t rounds = min_rounds; rounds < max_rounds; rounds *= 2) looks.push_back(rounds);
+  looks.push_back(max_rounds);
+  return looks;
+}
+
 class Rounds {
  public:
   Rounds(const GpuTimingPlan& plan, InputPool& pool, GpuTimedSide candidate, GpuTimedSide seed, RngStream& rng,
@@ -80,8 +88,8 @@ class Rounds {
 
   // Consecutive sets of the pool, from the first again when the budget allows no more.
   std::vector<std::size_t> sets_of(std::size_t round) {
-    pool_.ensure(plan_.check_sets + (round + 1) * launches_, plan_.check_sets + kUnseenRounds * launches_,
-                 *plan_.pool_budget);
+    ensure_sets(pool_, plan_.check_sets + (round + 1) * launches_, plan_.check_sets + kUnseenRounds * launches_,
+                *plan_.set_budget);
     const std::size_t timed = pool_.size() - plan_.check_sets;
     std::vector<std::size_t> sets(launches_);
     for (std::size_t l = 0; l < launches_; ++l) sets[l] = plan_.check_sets + (round * launches_ + l) % timed;
@@ -161,6 +169,18 @@ class Rounds {
 };
 
 }  // namespace
+
+void ensure_sets(InputPool& pool, std::size_t count, std::size_t least, SetBudget& budget) {
+  const std::size_t bytes = pool.input_layout().bytes + 2 * pool.check().layout.bytes;
+  while (pool.size() < count) {
+    const bool affordable = budget.bytes >= bytes && budget.time > std::chrono::nanoseconds(0);
+    if (pool.size() >= least && !affordable) return;
+    const auto start = std::chrono::steady_clock::now();
+    pool.ensure(pool.size() + 1);
+    budget.bytes -= std::min(budget.bytes, bytes);
+    budget.time -= std::chrono::steady_clock::now() - start;
+  }
+}
 
 GpuPairTiming time_gpu_pair(const GpuTimingPlan& plan, InputPool& pool, GpuTimedSide candidate, GpuTimedSide seed,
                             RngStream& rng, const std::stop_token& stop) {

@@ -1,5 +1,6 @@
 #pragma once
 // Interleaved timing of a candidate and the seed on one case (docs/cuda.md, "Timing").
+#include <chrono>
 #include <optional>
 #include <stop_token>
 
@@ -9,6 +10,15 @@
 
 namespace kc {
 
+// What one session may spend on input sets: memory of the harness, time of the reference on the CPU.
+struct SetBudget {
+  std::size_t bytes = std::size_t{1} << 30;
+  std::chrono::nanoseconds time = std::chrono::seconds(5);
+};
+
+// Makes sets until there are `count`, or, beyond `least`, until the budget is spent.
+void ensure_sets(InputPool& pool, std::size_t count, std::size_t least, SetBudget& budget);
+
 struct GpuTimingPlan {
   double budget_s = 0.2;  // of this case
   std::size_t min_rounds = 8;
@@ -16,7 +26,7 @@ struct GpuTimingPlan {
   double target_log2_halfwidth = 0.02;
   double turn_ns = 50e3;  // shortest span worth timing: a hundred times the resolution of events
   std::size_t check_sets = 2;
-  PoolBudget* pool_budget = nullptr;
+  SetBudget* set_budget = nullptr;
 };
 
 struct GpuPairTiming {

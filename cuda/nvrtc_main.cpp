@@ -3,7 +3,6 @@
 //
 // kernelcast-nvrtc LIBRARY MEMORY_BYTES CPU_SECONDS SANDBOX(0|1) INCLUDE_FOLDER...
 #include <dlfcn.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -106,7 +105,7 @@ void allow_cpu(rlim_t seconds) {
 }
 
 int serve(int argc, char** argv) {
-  prctl(PR_SET_PDEATHSIG, 9);
+  end_with_harness();
   limit(RLIMIT_CORE, 0, 0);
   limit(RLIMIT_FSIZE, 0, 0);
   const auto memory = std::strtoull(argv[2], nullptr, 10);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <thread>
 
 #include "base/error.h"
 
@@ -32,8 +34,10 @@ NvrtcWorker::NvrtcWorker(const CudaToolkit& toolkit, const CudaCompileOptions& o
   const auto greeting = process_.receive(WorkerProcess::after(kStartSeconds), {});
   if (!greeting || greeting->size() != 3 || greeting->front() != "hello") {
     const bool said_why = greeting && greeting->size() == 2;
-    throw Error(ErrorKind::environment, fmt::format("the compiler {} does not start: {}", toolkit.nvrtc.string(),
-                                                    said_why ? (*greeting)[1] : why_it_ended()));
+    const std::string message = fmt::format("the compiler {} does not start: {}", toolkit.nvrtc.string(),
+                                            said_why ? (*greeting)[1] : why_it_ended());
+    if (was_killed_) throw WorkerKilled(ErrorKind::environment, message);
+    throw Error(ErrorKind::environment, message);
   }
   version_ = (*greeting)[1];
   missing_ = static_cast<unsigned>(std::strtoul((*greeting)[2].c_str(), nullptr, 10));
@@ -41,7 +45,12 @@ NvrtcWorker::NvrtcWorker(const CudaToolkit& toolkit, const CudaCompileOptions& o
 
 std::string NvrtcWorker::why_it_ended() {
   const bool timed_out = process_.timed_out();
+  // One that has closed its socket is about to be reaped: it must not be killed by us in between.
+  for (int i = 0; i < 100 && !timed_out && !process_.has_ended(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   const int status = process_.end();
+  was_killed_ = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   if (timed_out) return fmt::format("the compiler was stopped after {} s", timeout_s_);
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
     return fmt::format("the compiler was stopped after {} s of CPU time", timeout_s_);
@@ -55,7 +64,9 @@ NvrtcWorker::Answer NvrtcWorker::compile(const Fields& request, const std::stop_
   auto reply = process_.send(request, deadline, stop) ? process_.receive(deadline, stop) : std::nullopt;
   if (!reply || reply->size() != 4) {
     answer.alive = false;
+    const bool timed_out = process_.timed_out();
     answer.name = why_it_ended();
+    answer.killed = !timed_out && was_killed_;
     return answer;
   }
   answer.result = static_cast<int>(std::strtol((*reply)[0].c_str(), nullptr, 10));

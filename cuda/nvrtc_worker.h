@@ -3,24 +3,33 @@
 #include <stop_token>
 #include <string>
 
+#include "base/error.h"
 #include "cuda/compiler.h"
 #include "cuda/nvrtc_protocol.h"
 #include "cuda/worker_process.h"
 
 namespace kc {
 
+// The worker was killed from outside while it started: starting another may help.
+class WorkerKilled : public Error {
+ public:
+  using Error::Error;
+};
+
 class NvrtcWorker {
  public:
-  // Starts the process and waits for its greeting. Error{environment} when there is none.
+  // Starts the process and waits for its greeting. Error{environment} when there is none; WorkerKilled.
   NvrtcWorker(const CudaToolkit& toolkit, const CudaCompileOptions& options);
 
   const std::string& version() const { return version_; }
   unsigned missing() const { return missing_; }
+  bool has_ended() { return process_.has_ended(); }
 
   struct Answer {
-    bool alive = true;  // false: the worker died or was stopped, and must be replaced
-    int result = 0;     // of nvrtcCompileProgram
-    std::string name;   // of the result; why it was stopped
+    bool alive = true;    // false: the worker died or was stopped, and must be replaced
+    bool killed = false;  // by SIGKILL, and not by us: no fault of the source
+    int result = 0;       // of nvrtcCompileProgram
+    std::string name;     // of the result; why it was stopped
     std::string log;
     std::string cubin;
   };
@@ -35,6 +44,7 @@ class NvrtcWorker {
   WorkerProcess process_;
   std::string version_;
   unsigned missing_ = 0;
+  bool was_killed_ = false;
 };
 
 }  // namespace kc

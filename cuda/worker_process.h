@@ -26,6 +26,7 @@ class WorkerProcess {
   bool timed_out() const { return timed_out_; }
 
   pid_t pid() const { return process_.pid(); }
+  bool has_ended() { return process_.has_ended(); }
   // Kills it; how it ended, as waitpid reports it.
   int end();
 

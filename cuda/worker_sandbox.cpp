@@ -125,7 +125,6 @@ unsigned enter_worker_sandbox(const std::vector<std::string>& readable) {
   unsigned missing = 0;
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (!become_another_user(readable)) missing |= nvrtc::kNoUser;
-  prctl(PR_SET_PDEATHSIG, 9);  // a change of user clears it
   if (!restrict_files(readable)) missing |= nvrtc::kNoLandlock;
   if (!restrict_calls()) missing |= nvrtc::kNoSystemCallFilter;
   return missing;

@@ -250,27 +250,6 @@ TEST_F(CudaCompilation, CompilesManySourcesInOrder) {
   }
 }
 
-TEST_F(CudaCompilation, LeavesNoWorkerBehind) {
-  const auto count = [] {
-    int workers = 0;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-      std::ifstream file(entry.path() / "stat");
-      std::string text;
-      std::getline(file, text);
-      if (text.find("(kernelcast-nvrt)") == std::string::npos) continue;
-      const std::string rest = text.substr(text.rfind(')') + 2);
-      workers += rest.substr(2, rest.find(' ', 2) - 2) == std::to_string(getpid()) ? 1 : 0;
-    }
-    return workers;
-  };
-  {
-    CudaCompiler compiler(options_);
-    compiler.compile(source_of(kShared));
-    EXPECT_EQ(count(), 1);
-  }
-  EXPECT_EQ(count(), 0);
-}
-
 TEST_F(CudaCompilation, SaysWhereItLookedForNvrtc) {
   options_.toolkit = "/nonexistent/cuda";
   EXPECT_ERROR(CudaCompiler{options_}, ErrorKind::environment, HasSubstr("/nonexistent/cuda"));
