@@ -6,8 +6,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "measure/host_device.h"
 #include "measure/host_environment.h"
+#include "measure/precision.h"
 #include "measure/session.h"
 
 namespace kc {
@@ -34,6 +36,30 @@ class Admission {
       for (const BufferSpan& span : layout.buffers) copy_input(i, std::span(outputs).subspan(span.offset, span.bytes));
       refuse(outputs, fmt::format("a copy of input {}", pack_.inputs[i].name));
     }
+  }
+
+  // What an exact computation gives that keeps half the digits, or none but the mean.
+  void refuse_coarse_candidates() {
+    const OutputCheck& check = pool_.check();
+    const bool floating = std::any_of(pack_.outputs.begin(), pack_.outputs.end(),
+                                      [](const TensorSpec& output) { return is_floating(output.dtype); });
+    if (!floating) return;
+    const ExpectedOutputs& expected = pool_[0].expected;
+    refuse(mean_outputs(check, expected), "the mean of each output");
+    for (const LowPrecision& format : kHalfFormats) {
+      const std::vector<std::byte> outputs = rounded_outputs(check, expected, format);
+      if (share_of_tolerance(check, expected, outputs) > 0) {
+        refuse(outputs, fmt::format("its results with the digits of {}", format.name));
+      }
+    }
+  }
+
+  void warn_about_loose_tolerance(double seed_share) {
+    if (seed_share <= 0 || seed_share >= kLooseShare) return;
+    log::warning(
+        fmt::format("task {}, case {}: the tolerance is {:.0f} times the error of the seed; an error model that "
+                    "explains more than {:.0f} is rare: is it derived?",
+                    pack_.name, pool_.input_case().name, 1 / seed_share, 1 / kLooseShare));
   }
 
   void require_dependence_on_inputs() {
@@ -82,10 +108,12 @@ void admit_task(const TaskPack& task, const HostOptions& options) {
   const DeviceLock lock({});
   const TimingThread timing_thread(task.threads > 1 ? -1 : cores.harness, options.real_time && task.threads == 1);
   Session session(environment, host_task, cores, RngStream(secret_seed()));
-  for (auto& pool : session.pools()) {
-    Admission admission(task, *pool);
+  for (std::size_t c = 0; c < session.pools().size(); ++c) {
+    Admission admission(task, *session.pools()[c]);
     admission.refuse_trivial_candidates();
+    admission.refuse_coarse_candidates();
     admission.require_dependence_on_inputs();
+    admission.warn_about_loose_tolerance(session.seed_share_of_tolerance(c));
   }
 }
 

@@ -48,6 +48,17 @@ std::ptrdiff_t first_broken_guard(const SetLayout& layout, std::span<const std::
   return -1;
 }
 
+bool is_unwritten(const SetLayout& layout, std::size_t buffer, double position, std::span<const std::byte> bytes,
+                  std::uint64_t seed) {
+  const BufferSpan& span = layout.buffers[buffer];
+  const std::size_t words = span.bytes / 8;
+  if (words == 0) return false;
+  const std::size_t word = span.offset / 8 + static_cast<std::size_t>(position * static_cast<double>(words));
+  std::uint64_t found = 0;
+  std::memcpy(&found, bytes.data() + word * 8, 8);
+  return found == pattern_word(seed, word);
+}
+
 std::vector<TensorSpec> reference_outputs(const TaskPack& pack) {
   std::vector<TensorSpec> outputs = pack.outputs;
   for (TensorSpec& output : outputs) {

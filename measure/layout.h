@@ -29,6 +29,11 @@ void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed);
 // Index of the first byte outside the buffers that no longer holds the pattern of `seed`, or -1.
 std::ptrdiff_t first_broken_guard(const SetLayout& layout, std::span<const std::byte> bytes, std::uint64_t seed);
 
+// Whether a word of a buffer, `position` in [0, 1) of the way through it, still holds the pattern of `seed`. False for
+// buffers too short to tell.
+bool is_unwritten(const SetLayout& layout, std::size_t buffer, double position, std::span<const std::byte> bytes,
+                  std::uint64_t seed);
+
 // The outputs as the reference writes them: floating types become f64.
 std::vector<TensorSpec> reference_outputs(const TaskPack& pack);
 

@@ -6,6 +6,9 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "measure/precision.h"
+#include "measure/speed_limit.h"
+#include "measure/statistics.h"
 #include "measure/turns.h"
 
 namespace kc {
@@ -196,6 +199,13 @@ std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::files
     result.cases[c].name = task_.pack->cases[c].name;
     result.cases[c].work = work_of(*task_.pack, task_.pack->cases[c]);
   }
+  for (std::size_t c = 0; c < result.cases.size(); ++c) {
+    const std::vector<float>& times = result.cases[c].candidate_ns;
+    const double median = median_of({times.begin(), times.end()});
+    if (auto fault = find_impossible_time(*task_.pack, task_.pack->cases[c], median)) {
+      return RunnerFailure{MeasurementStatus::incorrect, *fault};
+    }
+  }
   result.facts["processes"] = static_cast<double>(timing->process_log2.size());
   result.facts["log2_low"] = timing->interval.low;
   result.facts["log2_high"] = timing->interval.high;
@@ -221,6 +231,14 @@ double Session::measure_noise() {
   if (twin.status != MeasurementStatus::ok) twin = measure(task_.seed_folder);
   if (twin.status != MeasurementStatus::ok) throw seed_error({twin.status, twin.log});
   return std::fabs(log2_speedup_scalar(twin));
+}
+
+double Session::seed_share_of_tolerance(std::size_t input_case) {
+  const std::size_t set = 0;
+  InputPool& pool = *pools_[input_case];
+  const auto turn = take_turn(seed(0), pool, std::span(&set, 1), rng_);
+  if (!turn) throw seed_error(turn.error());
+  return share_of_tolerance(pool.check(), pool[set].expected, seed(0).outputs());
 }
 
 }  // namespace kc

@@ -37,6 +37,9 @@ class Session {
   // |log2 ratio| of the seed against other processes with the same library.
   double measure_noise();
 
+  // The seed's largest error on the first input set of a case, as a share of what the tolerance allows.
+  double seed_share_of_tolerance(std::size_t input_case);
+
   std::vector<std::unique_ptr<InputPool>>& pools() { return pools_; }
 
  private:

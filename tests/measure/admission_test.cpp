@@ -52,6 +52,29 @@ TEST(Admission, RefusesATaskThatACopyOfItsInputWouldPass) {
                  "copy of input x");
 }
 
+TEST(Admission, RefusesATaskThatOneValueWouldPass) {
+  // Every sum of many terms of one sign is about the same.
+  expect_refused(TaskFiles(Files{{"task.yaml", replaced(kTaskYaml, "absolute: 1.0e-6", "absolute: 10")},
+                                 {"reference.cpp", replaced(kReferenceSource, "2.0 * x[i] + 1.0", "x[i] + 100.0")},
+                                 {"honest.cpp", replaced(kHonestSource, "2.0f * x[i] + 1.0f", "x[i] + 100.0f")}}),
+                 "the mean of each output");
+}
+
+TEST(Admission, RefusesATaskThatHalfTheDigitsWouldPass) {
+  expect_refused(TaskFiles(Files{{"task.yaml", replaced(kTaskYaml, "relative: 1.0e-6", "relative: 1.0e-3")}}),
+                 "with the digits of half");
+  expect_refused(TaskFiles(Files{{"task.yaml", replaced(kTaskYaml, "relative: 1.0e-6", "relative: 1.0e-2")}}),
+                 "with the digits of half");
+}
+
+TEST(Admission, WarnsAboutAToleranceThatTheSeedsErrorDoesNotExplain) {
+  const TaskFiles files(Files{{"task.yaml", replaced(kTaskYaml, "relative: 1.0e-6", "relative: 2.0e-4")}});
+  const TaskPack pack = load_task_pack(files.path());
+  ::testing::internal::CaptureStderr();
+  admit_task(pack, quick_options());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("times the error of the seed"));
+}
+
 TEST(Admission, RefusesATaskThatIgnoresAnInput) {
   expect_refused(TaskFiles(Files{{"task.yaml", replaced(kTaskYaml, "outputs:",
                                                         "  - {name: idle, dtype: f32, shape: \"N\", "
