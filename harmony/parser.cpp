@@ -20,8 +20,9 @@ void HarmonyParser::close(MessageEnd end) {
     current_.has_header = false;
   }
   current_.message.content = tokenizer_->decode(text_);
-  // A header in which nothing stands is no message.
-  if (state_ == State::content || (state_ == State::header && !current_.message.content.empty())) {
+  // A header in which nothing stands is no message: some models put a blank between two.
+  const bool is_blank = current_.message.content.find_first_not_of(" \t\r\n") == std::string::npos;
+  if (state_ == State::content || (state_ == State::header && !is_blank)) {
     current_.end = end;
     messages_.push_back(std::move(current_));
   }
@@ -76,6 +77,7 @@ std::vector<ParsedMessage> parse_completion(const Tokenizer& tokenizer, const Ha
 }
 
 bool calls_function(const HarmonyMessage& message, std::string_view function) {
+  if (message.role != HarmonyRole::assistant) return false;
   std::string_view recipient = message.recipient;
   if (constexpr std::string_view kPrefix = "functions."; recipient.starts_with(kPrefix)) {
     recipient.remove_prefix(kPrefix.size());

@@ -69,7 +69,7 @@ class HarmonyParser {
 std::vector<ParsedMessage> parse_completion(const Tokenizer& tokenizer, const HarmonySpecials& specials,
                                             std::span<const TokenId> tokens);
 
-// Whether the message calls this function: its recipient is the name, with or without `functions.` before it.
+// Whether the assistant's message calls this function: its recipient is the name, with or without `functions.`.
 bool calls_function(const HarmonyMessage& message, std::string_view function);
 
 }  // namespace kc

@@ -87,6 +87,13 @@ TEST(HarmonyParser, BeginsAMessageWhoseStartIsMissing) {
   EXPECT_EQ(parsed[1].message, assistant_message("final", "b"));
 }
 
+TEST(HarmonyParser, TakesNoBlankBetweenMessagesForAMessage) {
+  const std::vector<ParsedMessage> parsed =
+      parse("<|channel|>analysis<|message|>a<|end|>\n<|start|>assistant<|channel|>final<|message|>b<|return|> ");
+  ASSERT_EQ(parsed.size(), 2U);
+  EXPECT_EQ(parsed[1].message, assistant_message("final", "b"));
+}
+
 TEST(HarmonyParser, NamesOtherAuthors) {
   const std::vector<ParsedMessage> parsed = parse(
       "<|message|>a<|end|><|start|>user:bob<|message|>b<|end|><|start|>functions.f to=assistant<|channel|>commentary"
@@ -117,10 +124,16 @@ TEST(HarmonyParser, ShowsTheGrowingMessage) {
 }
 
 TEST(CallsFunction, WithAndWithoutTheNamespace) {
-  EXPECT_TRUE(calls_function({.recipient = "functions.f"}, "f"));
-  EXPECT_TRUE(calls_function({.recipient = "f"}, "f"));
-  EXPECT_FALSE(calls_function({.recipient = "functions.ff"}, "f"));
-  EXPECT_FALSE(calls_function({.recipient = ""}, "f"));
+  const auto to = [](const std::string& recipient) {
+    HarmonyMessage message = function_call("f", "{}");
+    message.recipient = recipient;
+    return message;
+  };
+  EXPECT_TRUE(calls_function(to("functions.f"), "f"));
+  EXPECT_TRUE(calls_function(to("f"), "f"));
+  EXPECT_FALSE(calls_function(to("functions.ff"), "f"));
+  EXPECT_FALSE(calls_function(to(""), "f"));
+  EXPECT_FALSE(calls_function({.role = HarmonyRole::user, .recipient = "f"}, "f"));
 }
 
 // Any ids, biased to the special tokens and to words of headers.
