@@ -17,6 +17,12 @@ namespace {
 #define KC_NAME_OF(name) KC_NAME_TEXT(name)
 #define KC_NAME_TEXT(name) #name
 
+// Handles and addresses of the driver, which the interface carries as numbers.
+template <class P>
+P handle_of(std::uint64_t number) {
+  return reinterpret_cast<P>(number);  // NOLINT(performance-no-int-to-ptr)
+}
+
 constexpr DriverStatus kBlasFault = 100000;
 
 // cuBLAS, loaded when a baseline first needs it; its functions as NVIDIA's documentation states them.
@@ -38,8 +44,8 @@ class Blas {
     const float one = 1;
     const float zero = 0;
     return sgemm_(handle_, 0, 0, static_cast<int>(call.m), static_cast<int>(call.n), static_cast<int>(call.k), &one,
-                  reinterpret_cast<const float*>(a), static_cast<int>(call.lda), reinterpret_cast<const float*>(b),
-                  static_cast<int>(call.ldb), &zero, reinterpret_cast<float*>(c), static_cast<int>(call.ldc));
+                  handle_of<const float*>(a), static_cast<int>(call.lda), handle_of<const float*>(b),
+                  static_cast<int>(call.ldb), &zero, handle_of<float*>(c), static_cast<int>(call.ldc));
   }
 
  private:
@@ -106,12 +112,12 @@ class LibraryDriver : public Driver {
     module = reinterpret_cast<std::uint64_t>(handle);
     return result;
   }
-  DriverStatus unload(std::uint64_t module) override { return unload_(reinterpret_cast<CUmodule>(module)); }
+  DriverStatus unload(std::uint64_t module) override { return unload_(handle_of<CUmodule>(module)); }
 
   DriverStatus function(std::uint64_t module, const std::string& name, unsigned shared_bytes,
                         std::uint64_t& function) override {
     CUfunction handle = nullptr;
-    if (const CUresult fault = function_(&handle, reinterpret_cast<CUmodule>(module), name.c_str())) return fault;
+    if (const CUresult fault = function_(&handle, handle_of<CUmodule>(module), name.c_str())) return fault;
     function = reinterpret_cast<std::uint64_t>(handle);
     if (shared_bytes == 0) return CUDA_SUCCESS;
     return set_attribute_(handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared_bytes));
@@ -150,7 +156,7 @@ class LibraryDriver : public Driver {
     config.hStream = stream_;
     config.attrs = &cluster;
     config.numAttrs = shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > 1 ? 1 : 0;
-    return launch_(&config, reinterpret_cast<CUfunction>(function), parameters, nullptr);
+    return launch_(&config, handle_of<CUfunction>(function), parameters, nullptr);
   }
 
   DriverStatus sgemm(const LibraryCall& call, DevicePointer a, DevicePointer b, DevicePointer c) override {
@@ -210,6 +216,7 @@ class LibraryDriver : public Driver {
     return value;
   }
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): names of types and members
 #define KC_DRIVER(member, name) decltype(&::name) member = find<decltype(&::name)>(KC_NAME_OF(name))
   KC_DRIVER(init_, cuInit);
   KC_DRIVER(version_, cuDriverGetVersion);

@@ -50,7 +50,7 @@ bool restrict_files(const std::vector<std::string>& readable) {
 
 // A refused call fails with EPERM, so that a library that only probes goes on.
 bool restrict_calls() {
-  const scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+  auto* const filter = seccomp_init(SCMP_ACT_ALLOW);
   if (filter == nullptr) return false;
   constexpr int kRefused[] = {SCMP_SYS(execve),
                               SCMP_SYS(execveat),
@@ -86,7 +86,7 @@ bool restrict_calls() {
                               SCMP_SYS(finit_module)};
   bool complete = true;
   for (const int call : kRefused) complete = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), call, 0) == 0 && complete;
-  complete = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0)) == 0 &&
+  complete = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0, 0)) == 0 &&
              complete;  // its own limits only
   complete = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0 && complete;
   complete = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,

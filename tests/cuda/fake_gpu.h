@@ -41,6 +41,12 @@ struct FakeWorld {
   unsigned runners = 0;
 };
 
+// Device addresses are the host's.
+template <class T>
+T* host_address(DevicePointer pointer) {
+  return reinterpret_cast<T*>(pointer);  // NOLINT(performance-no-int-to-ptr)
+}
+
 class FakeDriver : public Driver {
  public:
   explicit FakeDriver(FakeWorld& world) : world_(world) {}
@@ -65,15 +71,15 @@ class FakeDriver : public Driver {
   }
   DriverStatus free(DevicePointer) override { return failed_; }
   DriverStatus upload(DevicePointer to, const void* from, std::size_t bytes) override {
-    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+    std::memcpy(host_address<void>(to), from, bytes);
     return note("upload"), failed_;
   }
   DriverStatus download(void* to, DevicePointer from, std::size_t bytes) override {
-    std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+    std::memcpy(to, host_address<void>(from), bytes);
     return failed_;
   }
   DriverStatus fill(DevicePointer to, unsigned char value, std::size_t bytes) override {
-    std::memset(reinterpret_cast<void*>(to), value, bytes);
+    std::memset(host_address<void>(to), value, bytes);
     return note("fill " + std::to_string(bytes)), failed_;
   }
   DriverStatus launch(std::uint64_t function, const LaunchShape&, void** parameters) override {
@@ -88,7 +94,7 @@ class FakeDriver : public Driver {
     FakeLaunch launch;
     launch.sizes = static_cast<const std::int64_t*>(parameters[0]);
     for (void** p = parameters + 1; *p != nullptr; ++p) {
-      launch.buffers.push_back(reinterpret_cast<std::byte*>(*static_cast<DevicePointer*>(*p)));
+      launch.buffers.push_back(host_address<std::byte>(*static_cast<DevicePointer*>(*p)));
     }
     world_.launched_inputs.emplace_back(reinterpret_cast<const char*>(launch.buffers.at(0)), 64);
     world_.kernels.at(name)(launch);
@@ -98,9 +104,9 @@ class FakeDriver : public Driver {
     return failed_;
   }
   DriverStatus sgemm(const LibraryCall& call, DevicePointer a, DevicePointer b, DevicePointer c) override {
-    const auto* pa = reinterpret_cast<const float*>(a);
-    const auto* pb = reinterpret_cast<const float*>(b);
-    auto* pc = reinterpret_cast<float*>(c);
+    const auto* pa = host_address<const float>(a);
+    const auto* pb = host_address<const float>(b);
+    auto* pc = host_address<float>(c);
     for (std::int64_t i = 0; i < call.m; ++i) {
       for (std::int64_t j = 0; j < call.n; ++j) {
         double sum = 0;
@@ -131,7 +137,7 @@ class FakeDriver : public Driver {
   void note(const std::string& call) { world_.calls.push_back(call); }
   void delay(void** parameters) {
     const auto ns = *static_cast<std::uint64_t*>(parameters[0]);
-    auto* samples = reinterpret_cast<std::uint64_t*>(*static_cast<DevicePointer*>(parameters[1]));
+    auto* samples = host_address<std::uint64_t>(*static_cast<DevicePointer*>(parameters[1]));
     const double mhz = world_.mhz(world_.readings++);
     samples[0] = static_cast<std::uint64_t>(device_);
     samples[1] = samples[0] + ns;
