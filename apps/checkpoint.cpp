@@ -1,5 +1,8 @@
 // checkpoint: look at, check and rewrite model folders. Each subcommand is registered by the folder that does its work.
 #include "base/command_line.h"
+#ifdef KC_WITH_TORCH
+#include "model/checkpoint_logits.h"
+#endif
 #include "weights/checkpoint_commands.h"
 
 namespace {
@@ -16,5 +19,8 @@ int main(int argc, char** argv) {
   kc::add_inspect_command(line);
   kc::add_verify_command(line);
   kc::add_convert_command(line);
+#ifdef KC_WITH_TORCH
+  kc::add_logits_command(line);
+#endif
   return line.run(argc, argv);
 }

@@ -1,0 +1,153 @@
+#include "model/checkpoint_logits.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "model/language_model.h"
+#include "model/model_files_torch.h"
+#include "model/transformer_torch.h"
+#include "weights/safetensors.h"
+
+namespace kc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kNumbers = std::int64_t{1} << 24;  // logits computed at a time: 64 MB
+
+[[noreturn]] void bad_tokens(const fs::path& file, const std::string& problem) {
+  throw Error(ErrorKind::bad_data, fmt::format("{}: {}", file.string(), problem));
+}
+
+// A file under another name until it is complete.
+class PendingFile {
+ public:
+  explicit PendingFile(fs::path path)
+      : path_(std::move(path)), pending_(path_.string() + fmt::format(".partial-{}", ::getpid())) {}
+  ~PendingFile() {
+    std::error_code ignored;
+    fs::remove(pending_, ignored);
+  }
+  PendingFile(const PendingFile&) = delete;
+  PendingFile& operator=(const PendingFile&) = delete;
+  const fs::path& pending() const { return pending_; }
+  void commit() const { fs::rename(pending_, path_); }
+
+ private:
+  fs::path path_, pending_;
+};
+
+struct Loaded {
+  GptOssConfig config;
+  GptOssWeights weights;
+};
+
+Loaded load(const LogitsJob& job) {
+  const CheckpointFiles files(job.model);
+  Loaded loaded{files.config(), {}};
+  if (job.experts) loaded.config.experts = *job.experts;
+  loaded.weights = load_weights(files, loaded.config, "");
+  return loaded;
+}
+
+at::Tensor hidden_states(const Loaded& model, const std::vector<TokenId>& tokens) {
+  const std::vector<std::int64_t> ids(tokens.begin(), tokens.end());
+  const at::Tensor ids_BT = at::tensor(ids, at::kLong).unsqueeze(0);
+  return forward_hidden(model.config, model.weights, {ids_BT, at::full({1}, ids_BT.size(1), at::kLong)})[0];
+}
+
+struct Arguments {
+  CommandLine* line = nullptr;
+  std::string model, tokens, out, experts;
+};
+
+std::optional<ExpertStorage> expert_storage(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  if (name == "bf16") return ExpertStorage::expanded;
+  if (name == "mxfp4") return ExpertStorage::mxfp4;
+  throw Error(ErrorKind::usage, fmt::format("unknown --experts '{}': expected bf16 or mxfp4", name));
+}
+
+int run(const Arguments& a) {
+  set_compute_threads(0);
+  const std::int64_t tokens = write_logits({a.model, a.tokens, a.out, expert_storage(a.experts)});
+  if (a.line->common().json)
+    std::cout << nlohmann::json{{"out", a.out}, {"tokens", tokens}}.dump() << "\n";
+  else
+    std::cout << fmt::format("{}: logits of {} token(s)\n", a.out, tokens);
+  return 0;
+}
+
+}  // namespace
+
+std::vector<TokenId> read_token_file(const fs::path& file, std::int64_t vocabulary) {
+  const nlohmann::json root = read_json_file(file);
+  const auto key = root.is_object() ? root.find("tokens") : root.end();
+  if (root.is_object() && key == root.end()) bad_tokens(file, "expected a list of token ids, or {\"tokens\": [...]}");
+  const nlohmann::json& list = root.is_object() ? *key : root;
+  if (!list.is_array()) bad_tokens(file, "expected a list of token ids, or {\"tokens\": [...]}");
+  if (list.empty()) bad_tokens(file, "the list of token ids is empty");
+  std::vector<TokenId> tokens;
+  for (const nlohmann::json& entry : list) {
+    // Unsigned numbers beyond int64 would wrap around.
+    const bool whole = entry.is_number_integer();
+    const bool inside = whole && (entry.is_number_unsigned()
+                                      ? entry.get<std::uint64_t>() < static_cast<std::uint64_t>(vocabulary)
+                                      : entry.get<std::int64_t>() >= 0 && entry.get<std::int64_t>() < vocabulary);
+    if (!inside)
+      bad_tokens(file, fmt::format("entry {} of the token ids is {}: expected a whole number from 0 to {}",
+                                   tokens.size(), entry.dump(), vocabulary - 1));
+    tokens.push_back(entry.get<TokenId>());
+  }
+  return tokens;
+}
+
+std::int64_t write_logits(const LogitsJob& job) {
+  const at::NoGradGuard no_grad;
+  const std::vector<TokenId> tokens = read_token_file(job.tokens, load_checkpoint_config(job.model).vocab_size);
+  const Loaded model = load(job);
+  const at::Tensor hidden_TH = hidden_states(model, tokens);
+  const std::int64_t count = hidden_TH.size(0);
+  const std::int64_t rows = std::max<std::int64_t>(1, kNumbers / model.config.vocab_size);
+  const PendingFile file(job.out);
+  SafetensorsWriter writer(file.pending(), {{"logits", Dtype::f32, {count, model.config.vocab_size}}});
+  for (std::int64_t from = 0; from < count; from += rows) {
+    const at::Tensor part = hidden_TH.narrow(0, from, std::min(rows, count - from));
+    const at::Tensor logits = unembed(model.config, model.weights, part).to(at::kFloat).contiguous();
+    writer.write(std::as_bytes(std::span(logits.const_data_ptr<float>(), static_cast<std::size_t>(logits.numel()))));
+  }
+  writer.finish();
+  file.commit();
+  return count;
+}
+
+void add_logits_command(CommandLine& line) {
+  auto arguments = std::make_shared<Arguments>();
+  arguments->line =
+      &line.subcommand("logits", "Compute a checkpoint's logits of given tokens",
+                       "  checkpoint logits --model gpt-oss-20b --tokens ids.json --out logits.safetensors", false,
+                       [arguments] { return run(*arguments); });
+  arguments->line
+      ->option("--model", arguments->model,
+               "model folder: Hugging Face's layout or the original one (config.json, *.safetensors)", true)
+      .option("--tokens", arguments->tokens, "JSON: a list of token ids, or {\"tokens\": [...]}", true)
+      .option("--out", arguments->out,
+              "safetensors file with one tensor, logits [T, V] in fp32; replaced when it exists", true)
+      .option("--experts", arguments->experts, "bf16 or mxfp4: how experts are kept in memory; default: as stored");
+}
+
+}  // namespace kc

@@ -1,0 +1,92 @@
+#include "model/checkpoint_logits.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/tensor.h>
+
+#include "model/model_files_torch.h"
+#include "model/safetensors_torch.h"
+#include "tests/model/torch_support.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/temp_folder.h"
+
+namespace kc {
+namespace {
+
+std::filesystem::path write(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream(file) << text;
+  return file;
+}
+
+GptOssWeights write_model(const std::filesystem::path& folder, const GptOssConfig& config) {
+  const GptOssWeights weights = random_weights(config, 5);
+  save_gpt_oss_config(config, folder / "config.json");
+  save_weights(folder, weights);
+  return weights;
+}
+
+TEST(CheckpointLogits, AreThoseOfAForwardPass) {
+  const at::NoGradGuard no_grad;
+  const test::TempFolder folder;
+  const GptOssConfig config = small_config();
+  const GptOssWeights weights = write_model(folder.path(), config);
+  const auto tokens = write(folder.path() / "ids.json", "[3, 47, 0, 9, 9]");
+  const auto out = folder.path() / "out.safetensors";
+  EXPECT_EQ(write_logits({folder.path(), tokens, out}), 5);
+  const auto file = read_safetensors(out);
+  ASSERT_EQ(file.size(), 1U);
+  const at::Tensor ids = at::tensor({3L, 47L, 0L, 9L, 9L}, at::kLong).unsqueeze(0);
+  EXPECT_TRUE(file.at("logits").equal(all_logits(config, weights, full_batch(ids))[0]));
+  write(tokens, R"({"text": "as well", "tokens": [3, 47, 0, 9, 9]})");
+  write_logits({folder.path(), tokens, out});
+  EXPECT_TRUE(read_safetensors(out).at("logits").equal(file.at("logits")));
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    EXPECT_EQ(entry.path().string().find("partial"), std::string::npos);
+}
+
+TEST(CheckpointLogits, OfALargeVocabularyAreWrittenInParts) {
+  const at::NoGradGuard no_grad;
+  const test::TempFolder folder;
+  GptOssConfig config = small_config();
+  config.vocab_size = 201088;
+  config.hidden_size = 8;
+  const GptOssWeights weights = write_model(folder.path(), config);
+  const at::Tensor ids = random_ids(1, 100, config.vocab_size, 4);  // more than one part
+  std::string list;
+  for (std::int64_t t = 0; t < 100; ++t) list += (t == 0 ? "" : ",") + std::to_string(ids[0][t].item<std::int64_t>());
+  const auto out = folder.path() / "out.safetensors";
+  write_logits({folder.path(), write(folder.path() / "ids.json", "[" + list + "]"), out});
+  EXPECT_LE(relative_error(read_safetensors(out).at("logits"), all_logits(config, weights, full_batch(ids))[0]), 1e-6);
+}
+
+TEST(CheckpointLogits, RefuseBadTokensAndLeaveTheOldFile) {
+  const test::TempFolder folder;
+  write_model(folder.path(), small_config());
+  const auto out = write(folder.path() / "out.safetensors", "old");
+  const auto ids = folder.path() / "ids.json";
+  const auto refuses = [&](const std::string& text, const std::string& message) {
+    write(ids, text);
+    EXPECT_ERROR(write_logits({folder.path(), ids, out}), ErrorKind::bad_data,
+                 testing::AllOf(testing::HasSubstr("ids.json"), testing::HasSubstr(message)));
+  };
+  refuses("[1, 48]", "entry 1 of the token ids is 48");
+  refuses("[-1]", "entry 0 of the token ids is -1");
+  refuses("[18446744073709551615]", "entry 0");
+  refuses("[1.5]", "1.5");
+  refuses("[true]", "true");
+  refuses("[\"1\"]", "whole number from 0 to 47");
+  refuses("[]", "empty");
+  refuses("{}", "expected a list");
+  refuses("{\"tokens\": 3}", "expected a list");
+  refuses("3", "expected a list");
+  refuses("[1,", "ids.json");
+  std::string kept;
+  std::ifstream(out) >> kept;
+  EXPECT_EQ(kept, "old");
+}
+
+}  // namespace
+}  // namespace kc
