@@ -14,7 +14,7 @@ struct Agreement {
   void add(const Agreement& other);  // keeps the worst
 };
 
-// Expects, with the kernels that are on: the inverse frequencies bit for bit, logits within 1e-5, the loss, every
+// Expects, with the kernels that are on: YaRN's inverse frequencies bit for bit, logits within 1e-5, the loss, every
 // gradient within 1e-4, and the greedy continuations equal.
 Agreement expect_agreement(const std::filesystem::path& folder);
 
