@@ -87,15 +87,24 @@ int label(const Arguments& arguments) {
   const std::vector<kc::TaskPack> packs = kc::load_task_packs(arguments.tasks);
   const auto measurer = kc::make_host_measurer({}, std::uint64_t{std::random_device{}()} << 32);
   std::ofstream out(arguments.out);
+  std::size_t labels = 0, accused = 0;
   const Load load(arguments.load);
   for (const kc::TaskPack& pack : packs) {
     std::vector<kc::MeasureRequest> requests;
     for (kc::Candidate& candidate : draw(pack, arguments)) requests.push_back({&pack, std::move(candidate)});
     measurer->measure(
-        requests, [&](std::size_t, const kc::Measurement& result) { out << row_of(result).dump() << std::endl; },
+        requests,
+        [&](std::size_t, const kc::Measurement& result) {
+          out << row_of(result).dump() << std::endl;
+          ++labels;
+          if (result.status == kc::MeasurementStatus::ok) return;
+          ++accused;
+          std::cout << fmt::format("{}: {}: {}\n", result.kernel_name, kc::name_of(result.status), result.log);
+        },
         kc::interrupt_token());
   }
-  return 0;
+  std::cout << fmt::format("{} honest kernels labelled, {} of them accused\n", labels, accused);
+  return accused == 0 ? 0 : kc::exit_code(kc::ErrorKind::check_failed);
 }
 
 std::map<std::string, nlohmann::json> read_labels(const std::string& path) {

@@ -49,6 +49,6 @@ struct TaskFinding {
 // Admits the task, then measures every candidate with an `expect` and the first instance of every other source.
 std::vector<TaskFinding> check_task(const TaskPack& task, const HostOptions& options, std::stop_token stop);
 
-inline constexpr const char* kHostHarnessVersion = "host-1";
+inline constexpr const char* kHostHarnessVersion = "host-2";
 
 }  // namespace kc
