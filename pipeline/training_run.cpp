@@ -86,6 +86,9 @@ void prepare_model(Session& session) {
     const fs::path init = find_checkpoint(session.options.run.init);
     session.model = std::make_unique<LanguageModel>(LanguageModel::load(init, {.experts = session.options.experts}));
     log::info("starting from " + init.string());
+    if (session.model->config().experts == ExpertStorage::mxfp4)
+      log::warning(
+          "the experts are MXFP4 and stay as they are; model.experts: bf16 expands them, so that they are trained");
   } else {
     if (session.options.experts == ExpertStorage::mxfp4)
       throw Error(ErrorKind::config,

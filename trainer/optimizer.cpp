@@ -52,7 +52,7 @@ bool is_router_parameter(const std::string& name) { return name.find(".router.")
 std::vector<NamedParameter> select_parameters(const GptOssWeights& weights, bool (*wanted)(const std::string& name)) {
   std::vector<NamedParameter> selected;
   for (const auto& [name, value] : weights.tensors) {
-    if (wanted(name)) selected.push_back({name, value});
+    if (wanted(name) && value.is_floating_point()) selected.push_back({name, value});  // packed experts stay
   }
   if (selected.empty()) throw Error(ErrorKind::internal, "an optimiser was asked for parameters that the model lacks");
   return selected;
