@@ -49,6 +49,7 @@ int evaluate_checkpoint(const Arguments& arguments, const kc::CommonOptions& com
   kc::OpenCheckpoint checkpoint(kc::find_checkpoint(arguments.checkpoint), common);
   const kc::ExperimentOptions& stored = checkpoint.options();
   const kc::EvaluateOptions options = evaluate_options(stored, arguments);
+  if (!arguments.out.empty()) kc::require_writable_folder(arguments.out);
   const auto hardware = kc::HardwareTable::load(kc::find_resource(stored.hardware_file));
   const kc::ExperimentData data(kc::find_resource(arguments.data.empty() ? stored.data.path : arguments.data),
                                 stored.data);

@@ -1,7 +1,9 @@
 #include "base/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <new>
 #include <sstream>
@@ -47,6 +49,13 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   if (extra.empty()) return error.what();
   const std::string name = extra.front().substr(0, extra.front().find('='));
   return "unknown argument '" + extra.front() + "'" + did_you_mean(name, known_names(deepest(app)));
+}
+
+// CLI11 would take the nearest number that fits.
+std::string fits_64_bits(const std::string& text) {
+  errno = 0;
+  [[maybe_unused]] const long long number = std::strtoll(text.c_str(), nullptr, 0);
+  return errno == ERANGE ? "the number " + text + " does not fit 64 bits" : "";
 }
 
 int report(const std::string& program, const std::string& message, ErrorKind kind) {
@@ -124,7 +133,7 @@ CommandLine& CommandLine::option(const std::string& name, std::string& value, co
 }
 
 CommandLine& CommandLine::option(const std::string& name, std::int64_t& value, const std::string& help, bool required) {
-  impl_->app->add_option(name, value, help)->required(required)->capture_default_str();
+  impl_->app->add_option(name, value, help)->required(required)->capture_default_str()->check(fits_64_bits);
   return *this;
 }
 

@@ -10,6 +10,7 @@ pkg_check_modules(KC_YAML REQUIRED IMPORTED_TARGET yaml-cpp)
 pkg_check_modules(KC_CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
 pkg_check_modules(KC_HDF5 REQUIRED IMPORTED_TARGET hdf5-serial)
 pkg_check_modules(KC_MUPARSER REQUIRED IMPORTED_TARGET muparser)
+pkg_check_modules(KC_HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
 pkg_check_modules(KC_SECCOMP REQUIRED IMPORTED_TARGET libseccomp)
 pkg_check_modules(KC_PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 

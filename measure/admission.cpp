@@ -2,23 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 #include <set>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "measure/host_device.h"
 #include "measure/host_environment.h"
+#include "measure/machine.h"
 #include "measure/precision.h"
 #include "measure/session.h"
 
 namespace kc {
 namespace {
-
-std::uint64_t secret_seed() {
-  std::random_device device;  // the system's random bytes, not a generator
-  return std::uint64_t{device()} << 32 | device();
-}
 
 class Admission {
  public:

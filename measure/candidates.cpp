@@ -81,11 +81,29 @@ std::string name_of(const std::string& file, const Parameters& parameters) {
   return name;
 }
 
+// Names come from files and from other machines: nothing in them may end the directive.
 std::string line_directive(const std::string& name) {
-  return fmt::format("#line 1 \"{}\"\n", name.substr(0, name.find(' ')));
+  std::string file = name.substr(0, name.find(' '));
+  for (char& c : file) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\') c = '_';
+  }
+  return fmt::format("#line 1 \"{}\"\n", file);
+}
+
+// On the host C kernels may stand beside C++ ones; another device has one language.
+std::string language_of(const TaskPack& pack, const std::string& file) {
+  const bool host = pack.seed.language == "cpp" || pack.seed.language == "c";
+  return host ? host_language(file) : pack.seed.language;
 }
 
 }  // namespace
+
+std::string host_language(const std::string& file) { return file.ends_with(".c") ? "c" : "cpp"; }
+
+bool has_c_sources(const TaskPack& pack) {
+  return pack.seed.language == "c" || std::any_of(pack.sources.begin(), pack.sources.end(),
+                                                  [](const auto& source) { return host_language(source.file) == "c"; });
+}
 
 std::vector<Candidate> list_candidates(const TaskPack& pack) {
   std::vector<Candidate> candidates;
@@ -96,7 +114,7 @@ std::vector<Candidate> list_candidates(const TaskPack& pack) {
       if (template_id == pack.seed.template_id && parameters == pack.seed.parameters) continue;
       std::string name = name_of(source.file, parameters);
       candidates.push_back({std::move(name),
-                            {pack.seed.language, template_id, source.text, std::move(parameters)},
+                            {language_of(pack, source.file), template_id, source.text, std::move(parameters)},
                             false,
                             source.expect});
     }
@@ -104,17 +122,17 @@ std::vector<Candidate> list_candidates(const TaskPack& pack) {
   return candidates;
 }
 
-std::string contract_prelude(const TaskPack& pack, std::string_view function) {
-  std::string text = "struct Case {";
-  for (const std::string& name : pack.size_names) text += fmt::format(" long long {};", name);
-  text += " };\n";
-  text +=
-      fmt::format("extern \"C\" void {}(const Case* c, const void* const* inputs, void* const* outputs);\n", function);
-  return text;
+std::string contract_prelude(const TaskPack& pack, std::string_view function, std::string_view language) {
+  std::string members;
+  for (const std::string& name : pack.size_names) members += fmt::format(" long long {};", name);
+  const std::string prototype =
+      fmt::format("void {}(const Case* c, const void* const* inputs, void* const* outputs);\n", function);
+  if (language == "c") return "typedef struct Case {" + members + " } Case;\n" + prototype;
+  return "struct Case {" + members + " };\nextern \"C\" " + prototype;
 }
 
 std::string candidate_unit(const TaskPack& pack, const Candidate& candidate) {
-  std::string text = contract_prelude(pack);
+  std::string text = contract_prelude(pack, "run", candidate.kernel.language);
   for (const auto& [name, value] : candidate.kernel.parameters) text += fmt::format("#define {} {}\n", name, value);
   return text + line_directive(candidate.name) + candidate.kernel.source;
 }

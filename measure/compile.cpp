@@ -28,9 +28,19 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kKeptOutput = 16 * kLogExcerpt;
 constexpr std::uint64_t kSpareDisk = 64 << 20;  // a message alone proves nothing: candidates write messages
 
-const std::vector<std::string>& fixed_flags() {
-  static const std::vector<std::string> flags = {"-std=c++17", "-shared", "-fPIC"};
-  return flags;
+constexpr const char* kStandard = "-std=c++17";
+constexpr const char* kStandardOfC = "-std=c17";
+constexpr const char* kFixedFlags[] = {"-shared", "-fPIC"};
+
+std::string source_name(const CompileJob& job) { return job.language == "c" ? "kernel.c" : "kernel.cpp"; }
+
+fs::path compiler_of(const CompileEnvironment& environment, const CompileJob& job) {
+  if (!job.program.empty()) return job.program;
+  if (job.language != "c") return environment.compiler;
+  if (!environment.c_compiler.empty()) return environment.c_compiler;
+  throw Error(ErrorKind::environment,
+              fmt::format("no program '{}' on PATH to compile a C source: install it, or set measure.c_compiler",
+                          environment.options.c_compiler));
 }
 
 constexpr std::uint64_t kCompilerProcesses = 32;
@@ -67,18 +77,19 @@ std::vector<std::string> command_line(const CompileEnvironment& environment, con
                                         environment.drop_user ? "1" : "0",
                                         options.sandbox == "off" ? "0" : "1",
                                         cgroup.join_files(),
-                                        environment.compiler.string()};
-  arguments.insert(arguments.end(), fixed_flags().begin(), fixed_flags().end());
+                                        compiler_of(environment, job).string(),
+                                        job.language == "c" ? kStandardOfC : kStandard};
+  arguments.insert(arguments.end(), std::begin(kFixedFlags), std::end(kFixedFlags));
   arguments.insert(arguments.end(), job.flags.begin(), job.flags.end());
-  arguments.insert(arguments.end(),
-                   {"-Wl,-z,defs", "-Wl,--require-defined=" + job.function, "-pipe", "-o", kLibraryName, "kernel.cpp"});
+  arguments.insert(arguments.end(), {"-Wl,-z,defs", "-Wl,--require-defined=" + job.function, "-pipe", "-o",
+                                     kLibraryName, source_name(job)});
   return arguments;
 }
 
 Running start(const CompileEnvironment& environment, const CompileJob& job, std::size_t index) {
   std::error_code fault;
   fs::create_directories(job.folder, fault);
-  write_plain_file(job.folder / "kernel.cpp", job.unit);
+  write_plain_file(job.folder / source_name(job), job.unit);
   if (environment.drop_user && ::chown(job.folder.c_str(), kNobody, kNobody) != 0) {
     throw Error(ErrorKind::environment, fmt::format("{}: cannot give the folder away", job.folder.string()));
   }
@@ -144,8 +155,23 @@ void require_healthy_disk(const CompileJob& job, const CompileResult& result) {
 
 }  // namespace
 
-std::string flags_text(const std::vector<std::string>& flags) {
-  std::vector<std::string> all = fixed_flags();
+CompileJob candidate_job(const TaskPack& pack, const Candidate& candidate, const fs::path& folder) {
+  CompileJob job{candidate_unit(pack, candidate), "run", pack.compiler_flags, folder, candidate.kernel.language};
+  const std::string& program = job.language == "c" ? pack.c_compiler : pack.compiler;
+  if (!program.empty()) job.program = find_program(program);
+  return job;
+}
+
+CompileJob reference_job(const TaskPack& pack, const fs::path& folder) {
+  CompileJob job{reference_unit(pack), "reference", pack.compiler_flags, folder};
+  if (!pack.compiler.empty()) job.program = find_program(pack.compiler);
+  return job;
+}
+
+std::string flags_text(const std::vector<std::string>& flags, bool with_c) {
+  std::vector<std::string> all = {kStandard};
+  if (with_c) all.push_back(std::string("(C: ") + kStandardOfC + ")");
+  all.insert(all.end(), std::begin(kFixedFlags), std::end(kFixedFlags));
   all.insert(all.end(), flags.begin(), flags.end());
   return fmt::format("{}", fmt::join(all, " "));
 }

@@ -12,7 +12,8 @@ namespace kc {
 // What does not change between compilations.
 struct CompileEnvironment {
   HostOptions options;
-  std::filesystem::path compiler;  // absolute
+  std::filesystem::path compiler;    // of C++, absolute
+  std::filesystem::path c_compiler;  // empty when there is none: a C source is then Error{environment}
   std::filesystem::path runner;
   bool drop_user = false;  // run as nobody
 };
@@ -21,8 +22,14 @@ struct CompileJob {
   std::string unit;              // whole text
   std::string function = "run";  // must be defined
   std::vector<std::string> flags;
-  std::filesystem::path folder;  // is made; receives kernel.cpp and kernel.so
+  std::filesystem::path folder;        // is made; receives kernel.cpp (or kernel.c) and kernel.so
+  std::string language = "cpp";        // or "c"
+  std::filesystem::path program = {};  // the task's own compiler, absolute; empty: the environment's
 };
+
+// The jobs of a task, with its flags and its own compilers. Error{environment} when those are not there.
+CompileJob candidate_job(const TaskPack& pack, const Candidate& candidate, const std::filesystem::path& folder);
+CompileJob reference_job(const TaskPack& pack, const std::filesystem::path& folder);
 
 struct CompileResult {
   bool ok = false;
@@ -36,7 +43,8 @@ inline constexpr const char* kLibraryName = "kernel.so";
 std::vector<CompileResult> compile_all(const CompileEnvironment& environment, const std::vector<CompileJob>& jobs,
                                        const std::stop_token& stop);
 
-// "-std=c++17 -shared -fPIC" and the flags of the task: as stored with measurements.
-std::string flags_text(const std::vector<std::string>& flags);
+// "-std=c++17 -shared -fPIC" and the flags of the task: as stored with measurements. With C sources in the task, also
+// "-std=c17" of those.
+std::string flags_text(const std::vector<std::string>& flags, bool with_c = false);
 
 }  // namespace kc

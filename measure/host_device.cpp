@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "measure/compile.h"
+#include "measure/compile_ahead.h"
 #include "measure/host_environment.h"
 #include "measure/machine.h"
 #include "measure/process.h"
@@ -22,16 +22,31 @@ namespace {
 // Candidates that are compiled together, then timed on one secret draw of inputs.
 constexpr std::size_t kSessionSize = 16;
 
-using OnResult = std::function<void(std::size_t, const Measurement&)>;
+struct SessionRange {
+  std::size_t first;
+  std::size_t count;
+};
+
+std::vector<SessionRange> split_into_sessions(std::span<const MeasureRequest> requests) {
+  std::vector<SessionRange> sessions;
+  for (std::size_t first = 0; first < requests.size();) {
+    std::size_t end = first + 1;
+    while (end < requests.size() && end - first < kSessionSize && requests[end].task == requests[first].task) ++end;
+    sessions.push_back({first, end - first});
+    first = end;
+  }
+  return sessions;
+}
 
 class HostMeasurer : public Measurer {
  public:
   HostMeasurer(const HostOptions& options, std::uint64_t input_seed)
-      : environment_(make_compile_environment(options, folder_)), rng_(input_seed) {
+      : environment_(make_compile_environment(options, folder_)),
+        rng_(input_seed),
+        usable_cores_(options.cores > 0 ? static_cast<int>(options.cores) : usable_cores()) {
     base_.run_id = random_run_id();
     base_.processor = processor_model();
     base_.device = options.device.empty() ? base_.processor : options.device;
-    base_.compiler = program_version(environment_.compiler);
     base_.harness_version = kHostHarnessVersion;
     base_.started_at = utc_now();
   }
@@ -39,23 +54,34 @@ class HostMeasurer : public Measurer {
   std::vector<Measurement> measure(std::span<const MeasureRequest> requests, const OnResult& on_result,
                                    std::stop_token stop) override {
     std::vector<Measurement> results(requests.size());
-    for (std::size_t first = 0; first < requests.size();) {
-      std::size_t end = first + 1;
-      while (end < requests.size() && end - first < kSessionSize && requests[end].task == requests[first].task) ++end;
-      run_session(
-          requests.subspan(first, end - first), std::span(results).subspan(first, end - first),
-          [&](std::size_t i) {
-            if (on_result) on_result(first + i, results[first + i]);
-          },
-          stop);
-      first = end;
+    const std::vector<SessionRange> sessions = split_into_sessions(requests);
+    std::unique_ptr<CompileAhead> next;
+    for (std::size_t s = 0; s < sessions.size(); ++s) {
+      const SessionRange range = sessions[s];
+      const TaskPack& pack = *requests[range.first].task;
+      const HostTask& task = task_of(pack, stop);
+      if (!next) next = compile_ahead(requests.subspan(range.first, range.count), 0);
+      const std::unique_ptr<CompileAhead> current = std::move(next);
+      const std::vector<CompileResult> compiled = current->results(stop);
+      const int spare = spare_cores(usable_cores_, pack.threads);
+      if (spare > 0 && s + 1 < sessions.size()) {
+        next = compile_ahead(requests.subspan(sessions[s + 1].first, sessions[s + 1].count), spare);
+      }
+      const OnResult report = [&](std::size_t i, const Measurement& measurement) {
+        results[range.first + i] = measurement;
+        if (on_result) on_result(range.first + i, measurement);
+      };
+      run_session(task, requests.subspan(range.first, range.count), current->jobs(), compiled, report, stop);
     }
     return results;
   }
 
   Provenance provenance(const TaskPack& task) const override {
     Provenance provenance = base_;
-    provenance.compiler_flags = flags_text(task.compiler_flags);
+    const bool with_c = has_c_sources(task);
+    provenance.compiler = version_of(task.compiler, environment_.compiler);
+    if (with_c) provenance.compiler += "; " + version_of(task.c_compiler, environment_.c_compiler);
+    provenance.compiler_flags = flags_text(task.compiler_flags, with_c);
     provenance.noise_floor = noise_.empty() ? 0 : median_of(noise_);
     return provenance;
   }
@@ -68,21 +94,18 @@ class HostMeasurer : public Measurer {
     return tasks_.emplace(&pack, prepare_task(environment_, pack, folder, stop)).first->second;
   }
 
-  std::vector<CompileJob> jobs_of(std::span<const MeasureRequest> requests) {
+  std::unique_ptr<CompileAhead> compile_ahead(std::span<const MeasureRequest> requests, int spare) {
     std::vector<CompileJob> jobs;
     for (const MeasureRequest& request : requests) {
       const auto folder = folder_.path() / fmt::format("candidate-{}", jobs_made_++);
-      jobs.push_back({candidate_unit(*request.task, request.candidate), "run", request.task->compiler_flags, folder});
+      jobs.push_back(candidate_job(*request.task, request.candidate, folder));
     }
-    return jobs;
+    return std::make_unique<CompileAhead>(environment_, std::move(jobs), choose_cores(), spare);
   }
 
-  void run_session(std::span<const MeasureRequest> requests, std::span<Measurement> results,
-                   const std::function<void(std::size_t)>& on_result, const std::stop_token& stop) {
-    const TaskPack& pack = *requests[0].task;
-    const HostTask& task = task_of(pack, stop);
-    const std::vector<CompileJob> jobs = jobs_of(requests);
-    const std::vector<CompileResult> compiled = compile_all(environment_, jobs, stop);
+  void run_session(const HostTask& task, std::span<const MeasureRequest> requests, const std::vector<CompileJob>& jobs,
+                   const std::vector<CompileResult>& compiled, const OnResult& on_result, const std::stop_token& stop) {
+    const TaskPack& pack = *task.pack;
     const CorePair cores = choose_cores();
     const DeviceLock lock(stop);
     const TimingThread timing_thread(pack.threads > 1 ? -1 : cores.harness,
@@ -91,19 +114,29 @@ class HostMeasurer : public Measurer {
     noise_.push_back(session.measure_noise());
     for (std::size_t i = 0; i < requests.size(); ++i) {
       throw_if_stopped(stop);
+      Measurement result;
       if (compiled[i].ok) {
-        results[i] = session.measure(jobs[i].folder);
+        result = session.measure(jobs[i].folder);
       } else {
-        results[i].status = MeasurementStatus::compile_error;
-        results[i].log = compiled[i].log;
+        result.status = MeasurementStatus::compile_error;
+        result.log = compiled[i].log;
       }
-      describe(requests[i], results[i]);
-      results[i].facts.merge(machine_facts(cores.runner));
-      results[i].facts["threads"] = pack.threads;
+      describe(requests[i], result);
+      result.facts.merge(machine_facts(cores.runner));
+      result.facts["threads"] = pack.threads;
       std::error_code ignored;
       std::filesystem::remove_all(jobs[i].folder, ignored);
-      on_result(i);
+      on_result(i, result);
     }
+  }
+
+  // A task names its compiler, or takes `ours`.
+  std::string version_of(const std::string& program, const std::filesystem::path& ours) const {
+    const std::filesystem::path path = program.empty() ? ours : find_program(program);
+    if (path.empty()) return "no C compiler";
+    auto [version, added] = versions_.try_emplace(path);
+    if (added) version->second = program_version(path);
+    return version->second;
   }
 
   void describe(const MeasureRequest& request, Measurement& result) const {
@@ -118,7 +151,9 @@ class HostMeasurer : public Measurer {
   CompileEnvironment environment_;
   RngStream rng_;
   Provenance base_;
+  int usable_cores_;
   std::map<const TaskPack*, HostTask> tasks_;
+  mutable std::map<std::filesystem::path, std::string> versions_;  // of compilers
   std::vector<double> noise_;
   std::uint64_t sessions_ = 0;
   std::size_t jobs_made_ = 0;
@@ -132,6 +167,7 @@ HostOptions read_host_options(Config& config) {
   o.device =
       s.text("device", o.device, {.meaning = "name of this machine in the hardware table; empty: its processor"});
   o.compiler = s.text("compiler", o.compiler, {.meaning = "C++ compiler of the candidates, a path or a name on PATH"});
+  o.c_compiler = s.text("c_compiler", o.c_compiler, {.meaning = "C compiler of the candidates in .c files"});
   o.compile_timeout_s = s.number("compile_timeout_s", o.compile_timeout_s,
                                  {.meaning = "limit of one compilation", .unit = "s", .min = 0.1});
   o.run_timeout_s =
@@ -154,6 +190,11 @@ HostOptions read_host_options(Config& config) {
                                   {.meaning = "input sets of the check before timing", .min = 1, .max = 64});
   o.compile_jobs =
       s.integer("compile_jobs", o.compile_jobs, {.meaning = "compilations at a time", .min = 1, .max = 256});
+  o.cores = s.integer("cores", o.cores,
+                      {.meaning = "cores to use, 0: those that this process may run on; from three on, candidates are "
+                                  "compiled while others are timed",
+                       .min = 0,
+                       .max = 4096});
   o.real_time = s.boolean("real_time", o.real_time,
                           {.meaning = "time with real-time priority where that is allowed (root); the cores are then "
                                       "not free for others"});

@@ -15,6 +15,7 @@ namespace kc {
 struct HostOptions {   // section `measure`
   std::string device;  // name in the hardware table; empty: the processor's model name
   std::string compiler = "g++";
+  std::string c_compiler = "gcc";
   double compile_timeout_s = 20;
   double run_timeout_s = 5;             // of one launch, and of the checks
   double time_budget_s = 0.25;          // of timing one candidate, all cases
@@ -25,6 +26,7 @@ struct HostOptions {   // section `measure`
   std::int64_t output_limit_mb = 64;  // of any file that compiler or candidate writes
   std::int64_t correctness_seeds = 2;
   std::int64_t compile_jobs = 2;
+  std::int64_t cores = 0;        // that may be used; 0: those that this process may run on
   bool real_time = true;         // where allowed: keeps a busy machine out of the timings
   std::string sandbox = "auto";  // auto | require | off
 };

@@ -14,6 +14,11 @@ CompileEnvironment make_compile_environment(const HostOptions& options, const Te
   CompileEnvironment environment;
   environment.options = options;
   environment.compiler = find_program(options.compiler);
+  try {
+    environment.c_compiler = find_program(options.c_compiler);
+  } catch (const Error&) {
+    environment.c_compiler.clear();  // missed only by a task that has C sources
+  }
   environment.runner = find_runner();
   const bool root = ::geteuid() == 0;
   environment.drop_user = root && options.sandbox != "off" && folder.is_reachable_by_others();

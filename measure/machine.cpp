@@ -94,6 +94,12 @@ std::string utc_now() {
   return text;
 }
 
+std::uint64_t secret_seed() {
+  std::uint64_t seed = 0;
+  if (::getentropy(&seed, sizeof seed) != 0) throw Error(ErrorKind::environment, "the system gives no random bytes");
+  return seed;
+}
+
 std::string random_run_id() {
   unsigned char bytes[8];
   if (::getentropy(bytes, sizeof bytes) != 0) throw Error(ErrorKind::environment, "the system gives no random bytes");
@@ -115,6 +121,12 @@ CorePair choose_cores() {
     if (physical_core(cores[i]) != physical_core(cores[0])) return {cores[0], cores[i], false};
   }
   return {cores[0], cores[1], false};
+}
+
+int usable_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
 }
 
 DeviceLock::DeviceLock(const std::stop_token& stop)

@@ -2,6 +2,7 @@
 // What identifies a run and its machine, and which cores it uses.
 #include <sched.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <stop_token>
 #include <string>
@@ -14,7 +15,9 @@ namespace kc {
 std::string processor_model();                                      // as the machine reports it
 std::string program_version(const std::filesystem::path& program);  // first line of --version
 std::string utc_now();                                              // ISO 8601, seconds
-std::string random_run_id();                                        // 16 hexadecimal digits from the system
+// From the system, for inputs that candidates must not know; not reproducible. Error{environment}.
+std::uint64_t secret_seed();
+std::string random_run_id();  // 16 hexadecimal digits from the system
 
 // What the machine says of itself at this moment: load_1min (runnable tasks, mean of the last minute), frequency_mhz
 // (of `core`, -1: of the first; as the system reports it, absent where it does not). Files are below `root` (tests).
@@ -27,6 +30,7 @@ struct CorePair {
   bool shared = false;
 };
 CorePair choose_cores();
+int usable_cores();  // logical ones that this process may run on; at least 1
 
 // The right to time on this machine: one holder at a time, whoever's process it is. Waits for it; leaves no file.
 class DeviceLock {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "forecast/measurement.h"
@@ -15,16 +16,20 @@ struct MeasureRequest {
   Candidate candidate;
 };
 
+// Called as each result arrives, from the thread that called measure().
+using OnResult = std::function<void(std::size_t index, const Measurement& measurement)>;
+
 class Measurer {
  public:
   virtual ~Measurer() = default;
-  // One result per request, in order; every failure of a candidate is its result's status. `on_result(index,
-  // measurement)` is called as each arrives, from the calling thread. Blocks; throws Error{interrupted} when stopped
-  // and Error{environment} when the harness itself cannot work (no compiler, full disk). Not thread-safe: timing is
-  // exclusive per device.
-  virtual std::vector<Measurement> measure(std::span<const MeasureRequest> requests,
-                                           const std::function<void(std::size_t, const Measurement&)>& on_result,
+  // One result per request, in order; every failure of a candidate is its result's status. Blocks; throws
+  // Error{interrupted} when stopped and Error{environment} when the harness itself cannot work (no compiler, full
+  // disk). Not thread-safe: timing is exclusive per device.
+  virtual std::vector<Measurement> measure(std::span<const MeasureRequest> requests, const OnResult& on_result,
                                            std::stop_token stop) = 0;
+  // Of the devices that task packs name: "host" or "cuda".
+  virtual std::string kind() const { return "host"; }
+  // What a measurement of `task` will carry.
   virtual Provenance provenance(const TaskPack& task) const = 0;
 };
 

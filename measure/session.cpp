@@ -40,10 +40,6 @@ RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& fol
   return spec;
 }
 
-CompileJob job_of(const TaskPack& pack, std::string unit, std::string function, const std::filesystem::path& folder) {
-  return {std::move(unit), std::move(function), pack.compiler_flags, folder};
-}
-
 std::vector<std::byte> copy_outputs(const SetLayout& layout, std::span<const std::byte> outputs) {
   std::vector<std::byte> bytes;
   for (const BufferSpan& span : layout.buffers) {
@@ -66,10 +62,8 @@ HostTask prepare_task(const CompileEnvironment& environment, const TaskPack& pac
                       const std::stop_token& stop) {
   const HostTask task{&pack, folder / "reference", folder / "seed"};
   const Candidate seed{pack.seed_name, pack.seed, true, ""};
-  const auto results = compile_all(environment,
-                                   {job_of(pack, reference_unit(pack), "reference", task.reference_folder),
-                                    job_of(pack, candidate_unit(pack, seed), "run", task.seed_folder)},
-                                   stop);
+  const auto results = compile_all(
+      environment, {reference_job(pack, task.reference_folder), candidate_job(pack, seed, task.seed_folder)}, stop);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].ok) continue;
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the {} does not compile:\n{}", pack.name,

@@ -89,8 +89,12 @@ Tolerance read_tolerance(const YamlReader& node) {
 }
 
 void read_compiler(TaskPack& pack, const YamlReader& node) {
-  node.allow_keys({"flags"});
-  for (const YamlReader& flag : node.at("flags").items()) pack.compiler_flags.push_back(flag.text());
+  node.allow_keys({"flags", "program", "c_program"});
+  if (node.has("flags")) {
+    for (const YamlReader& flag : node.at("flags").items()) pack.compiler_flags.push_back(flag.text());
+  }
+  pack.compiler = node.text_or("program", "");
+  pack.c_compiler = node.text_or("c_program", "");
 }
 
 void read_devices(TaskPack& pack, const YamlReader& root) {

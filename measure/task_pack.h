@@ -77,6 +77,8 @@ struct TaskPack {
   Tolerance tolerance;
   std::string reference_source;  // text; trusted, double precision
   std::vector<std::string> compiler_flags;
+  std::string compiler;    // of C++ sources, a program; empty: the one of section `measure`
+  std::string c_compiler;  // of C sources
   int threads = 1;
   std::string work;  // units of work per launch, an expression of the sizes
   KernelText seed;   // the kernel that speedups are measured against
@@ -106,12 +108,17 @@ std::vector<TaskPack> load_task_packs(const std::filesystem::path& root);  // ev
 // by the pack's seed), in a fixed order.
 std::vector<Candidate> list_candidates(const TaskPack& pack);
 
+// "c" for a file name that ends in .c, else "cpp".
+std::string host_language(const std::string& file);
+bool has_c_sources(const TaskPack& pack);
+
 std::int64_t elements_of(const TensorSpec& tensor, const CaseSpec& input_case);
 double work_of(const TaskPack& pack, const CaseSpec& input_case);
 
 // `struct Case { long long M; ... };` and the prototype of `function` ("run" or "reference"): prepended to every
-// candidate and to the reference.
-std::string contract_prelude(const TaskPack& pack, std::string_view function = "run");
+// candidate and to the reference. In language "c" as C has it.
+std::string contract_prelude(const TaskPack& pack, std::string_view function = "run",
+                             std::string_view language = "cpp");
 
 // The whole text that is compiled: prelude, define lines, #line, source.
 std::string candidate_unit(const TaskPack& pack, const Candidate& candidate);

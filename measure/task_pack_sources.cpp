@@ -120,7 +120,7 @@ NamedKernel read_seed(const TaskPack& pack, const std::vector<CandidateSource>& 
     for (const auto& [name, value] : node.at("set").entries()) set.emplace_back(name, value.text());
   }
   NamedKernel seed;
-  seed.kernel.language = language;
+  seed.kernel.language = language == "cpp" ? host_language(file) : language;
   seed.kernel.source = read_source(pack, node.at("source"));
   seed.kernel.template_id = sha256_hex(seed.kernel.source);
   seed.kernel.parameters = order_as_declared(sources, file, set, node);

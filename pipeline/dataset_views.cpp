@@ -15,8 +15,8 @@
 namespace kc {
 
 void ignore_other_sections(Config& config, const std::vector<std::string>& used) {
-  for (const char* section :
-       {"run", "data", "prompt", "tokenizer", "model", "warmup", "policy", "reward", "evaluate", "measure", "search"}) {
+  for (const char* section : {"run", "data", "prompt", "tokenizer", "model", "warmup", "policy", "reward", "evaluate",
+                              "measure", "cuda", "search"}) {
     if (std::find(used.begin(), used.end(), section) == used.end()) config.ignore_section(section);
   }
 }

@@ -16,6 +16,12 @@ namespace {
 
 constexpr std::size_t kChunkRows = 64;  // between two looks at the stop token and two progress lines
 
+RngStream evaluation_rng(const EvaluationContext& context, const std::string& purpose) {
+  return RngStream(context.options.seed).child("evaluation").child(purpose);
+}
+
+}  // namespace
+
 EvaluationOptions evaluation_options(const EvaluationContext& context) {
   EvaluationOptions options;
   options.bin_values = context.profile->bin_values;
@@ -24,12 +30,6 @@ EvaluationOptions evaluation_options(const EvaluationContext& context) {
   options.ensemble_mean = context.options.ensemble_mean;
   return options;
 }
-
-RngStream evaluation_rng(const EvaluationContext& context, const std::string& purpose) {
-  return RngStream(context.options.seed).child("evaluation").child(purpose);
-}
-
-}  // namespace
 
 EvaluationSet draw_evaluation_set(const ExperimentData& data, Part part, std::int64_t rows, std::uint64_t seed,
                                   const HardwareTable& hardware, Binning binning) {

@@ -56,6 +56,9 @@ struct EvaluationContext {
   std::stop_token stop;
 };
 
+// How metrics and differences are computed in this context.
+EvaluationOptions evaluation_options(const EvaluationContext& context);
+
 ModelEvaluation evaluate_model(const EvaluationContext& context);
 
 // base_rates and uniform on the same rows: [baseline][split].

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "measure/host_device.h"
+#include "measure/machine.h"
 
 namespace kc {
 namespace {
@@ -27,9 +27,6 @@ MeasureRequest request_of(const TaskPack& task, const std::string& name, const K
   candidate.kernel = kernel;
   return {&task, std::move(candidate)};
 }
-
-// Inputs must be unknown to the kernels, not reproducible.
-std::uint64_t secret_seed() { return (std::uint64_t{std::random_device{}()} << 32) | std::random_device{}(); }
 
 }  // namespace
 

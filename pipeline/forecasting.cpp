@@ -5,9 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "pipeline/resources.h"
 #include "rollout/policy_forecaster.h"
 
@@ -62,23 +60,6 @@ OpenCheckpoint::OpenCheckpoint(const fs::path& folder, const CommonOptions& give
 
 namespace {
 
-bool is_define(const std::string& line) { return line.rfind("#define ", 0) == 0; }
-
-std::pair<std::string, std::string> split_define(const std::string& line) {
-  const std::string rest = line.substr(8);
-  const auto space = rest.find_first_of(" \t");
-  if (space == std::string::npos) return {rest, ""};
-  return {rest.substr(0, space), rest.substr(rest.find_first_not_of(" \t", space))};
-}
-
-std::string language_of(const fs::path& file) {
-  const std::string extension = file.extension().string();
-  if (extension == ".cu" || extension == ".cuh") return "cuda";
-  if (extension == ".cl") return "opencl";
-  if (extension == ".py") return "python";
-  return "cpp";
-}
-
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -121,24 +102,6 @@ std::vector<std::string> unlike_training(const OpenCheckpoint& checkpoint, const
 }
 
 }  // namespace
-
-KernelText read_kernel_file(const fs::path& file) {
-  const std::string text = read_file(file);
-  if (text.find('\0') != std::string::npos) throw Error(ErrorKind::bad_data, file.string() + ": not a text file");
-  KernelText kernel;
-  kernel.language = language_of(file);
-  std::size_t begin = 0;
-  while (begin < text.size()) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string line = text.substr(begin, end - begin);
-    if (!is_define(line)) break;
-    kernel.parameters.push_back(split_define(line));
-    begin = std::min(end + 1, text.size());
-  }
-  kernel.source = text.substr(begin);
-  kernel.template_id = sha256_hex(kernel.source);
-  return kernel;
-}
 
 namespace {
 

@@ -13,6 +13,7 @@
 #include "forecast/forecaster.h"
 #include "model/language_model.h"
 #include "pipeline/experiment.h"
+#include "pipeline/kernel_file.h"
 
 namespace kc {
 
@@ -72,10 +73,6 @@ struct ForecastReport {
 // A warned job is never advised to be trusted, nor is any forecast of a model without a training profile. A sampled
 // answer that is no forecast is asked for once more, and then is a failure.
 ForecastReport forecast_candidates(OpenCheckpoint& checkpoint, const ForecastJob& job, std::stop_token stop);
-
-// A source file as a kernel: its leading `#define NAME value` lines are taken as tunables, so instances of one template
-// are recognised. Error{bad_data} when it cannot be read or is no text.
-KernelText read_kernel_file(const std::filesystem::path& file);
 
 std::string forecast_table(const ForecastReport& report);
 nlohmann::json to_json(const ForecastReport& report);

@@ -8,6 +8,7 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/rng.h"
+#include "measure/budget.h"
 
 namespace kc {
 namespace {
@@ -79,8 +80,9 @@ LabelReport label_tasks(const std::vector<TaskPack>& tasks, Measurer& measurer, 
   LabelReport report;
   LabelWriter writer(out);
   const std::vector<MeasureRequest> requests = missing_requests(tasks, measurer, writer, options, report);
+  std::string& ended = report.ended_early;
   Progress progress("measuring", static_cast<std::int64_t>(requests.size()), "candidates");
-  for (std::size_t begin = 0; begin < requests.size() && !stop.stop_requested(); begin += kChunk) {
+  for (std::size_t begin = 0; begin < requests.size() && !stop.stop_requested() && ended.empty(); begin += kChunk) {
     const auto chunk = std::span(requests).subspan(begin, std::min(kChunk, requests.size() - begin));
     try {
       measurer.measure(
@@ -91,6 +93,8 @@ LabelReport label_tasks(const std::vector<TaskPack>& tasks, Measurer& measurer, 
             progress.advance(1, failures_note(report));
           },
           stop);
+    } catch (const BudgetSpent& spent) {
+      ended = spent.what();
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::interrupted) throw;
       break;

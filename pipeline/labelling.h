@@ -23,6 +23,7 @@ struct LabelReport {
   std::int64_t already_stored = 0;
   std::array<std::int64_t, kMeasurementStatuses> by_status{};
   std::vector<std::string> unexpected;  // candidates whose status differs from the one their task declares
+  std::string ended_early;              // why, when a budget was spent before all candidates
   double seconds = 0;
 };
 

@@ -1,6 +1,11 @@
 #include "pipeline/resources.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 #include "base/atomic_file.h"
@@ -16,7 +21,8 @@ fs::path project_root() {
 
 fs::path find_resource(const fs::path& path) {
   if (path.is_absolute() || fs::exists(path)) return path;
-  return project_root() / path;
+  const fs::path ours = project_root() / path;
+  return fs::exists(ours) ? ours : path;
 }
 
 namespace {
@@ -48,6 +54,19 @@ fs::path find_checkpoint(const fs::path& path) {
               "no checkpoint at " + folder.string() +
                   ": expected a model folder (manifest.json, model.safetensors, ...) or a run folder with "
                   "best, latest or warm_start; train one with `train --config configs/brier.yaml`");
+}
+
+void require_writable_folder(const fs::path& folder) {
+  std::error_code fault;
+  fs::create_directories(folder, fault);
+  std::string probe = (folder / ".kernelcast-XXXXXX").string();
+  const int fd = fault ? -1 : ::mkostemp(probe.data(), O_CLOEXEC);
+  if (fd < 0) {
+    throw Error(ErrorKind::environment, folder.string() + ": cannot write there: " +
+                                            (fault ? fault.message() : std::strerror(errno)) + "; give another folder");
+  }
+  ::close(fd);
+  fs::remove(probe, fault);
 }
 
 std::string host_device_name() {

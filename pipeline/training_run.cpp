@@ -183,10 +183,7 @@ void write_evaluation(const Session& session, const ModelEvaluation& before, con
   json["before"] = to_json(context, before);
   json["after"] = to_json(context, after);
   nlohmann::json& paired = json["after_minus_before"];
-  EvaluationOptions options;
-  options.bin_values = session.profile.bin_values;
-  options.base_rates = session.profile.base_rates;
-  options.bootstrap_samples = session.options.evaluate.bootstrap;
+  const EvaluationOptions options = evaluation_options(context);
   for (const auto& [reading, splits] : after.rows) {
     for (const auto& [split, rows] : splits) {
       paired[reading][split] = to_json(paired_differences(rows, before.rows.at(reading).at(split), options,

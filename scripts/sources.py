@@ -3,8 +3,8 @@ import argparse
 import os
 import pathlib
 
-FOLDERS = ("base", "tokenizer", "harmony", "forecast", "dataset", "rewards", "measure", "cuda", "eval", "weights", "model",
-           "rollout", "trainer", "search", "pipeline", "apps", "tests", "bench", "fuzz")
+FOLDERS = ("base", "tokenizer", "harmony", "forecast", "dataset", "rewards", "measure", "serve", "cuda", "eval", "weights",
+           "model", "rollout", "trainer", "search", "pipeline", "apps", "tests", "bench", "fuzz")
 
 
 def root_argument(description):

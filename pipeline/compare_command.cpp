@@ -1,0 +1,57 @@
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "pipeline/compare_kernels.h"
+#include "pipeline/kernel_file.h"
+#include "pipeline/measure_setup.h"
+#include "pipeline/resources.h"
+
+namespace kc {
+namespace {
+
+TaskPack load_named_task(const MeasureArguments& arguments) {
+  const std::filesystem::path folder = find_resource(arguments.tasks) / arguments.task;
+  if (arguments.task.empty() || !std::filesystem::exists(folder / "task.yaml")) {
+    throw Error(ErrorKind::usage,
+                fmt::format("compare needs --task NAME with a task pack at {}/NAME/task.yaml, found '{}'",
+                            arguments.tasks, arguments.task));
+  }
+  return load_task_pack(folder);
+}
+
+// The whole file as one source, so that the compiler's lines are the file's.
+Candidate read_candidate(const std::string& file) {
+  KernelText kernel = read_kernel_file(file);
+  kernel.source = instantiated_source(kernel);
+  kernel.parameters.clear();
+  kernel.template_id = kernel_id(kernel);
+  return {file, std::move(kernel), false, ""};
+}
+
+bool takes_any_seed(const std::string& device) { return device == "host" || device == "fake"; }
+
+}  // namespace
+
+int compare_command(const CommonOptions& common, const MeasureArguments& arguments) {
+  std::optional<DeviceOptions> options = read_device_options(common);
+  if (!options) return 0;
+  if (arguments.files.size() != 2) throw Error(ErrorKind::usage, "give the two kernels to compare, as files");
+  const Candidate a = read_candidate(arguments.files[0]), b = read_candidate(arguments.files[1]);
+  options->token = remote_token(arguments.token_file);
+  options->cache = false;
+  const OpenDevice device = open_device(arguments, *options, {load_named_task(arguments)});
+  const KernelComparison comparison = compare_kernels(device.tasks.front(), a, b, *device.measurer,
+                                                      takes_any_seed(arguments.device), interrupt_token());
+  if (common.json) {
+    std::cout << to_json(comparison).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  } else {
+    std::cout << comparison_text(comparison);
+  }
+  return comparison.ok ? 0 : exit_code(ErrorKind::check_failed);
+}
+
+}  // namespace kc

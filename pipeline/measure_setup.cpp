@@ -1,0 +1,49 @@
+#include "pipeline/measure_setup.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cuda/cuda_device.h"
+#include "pipeline/dataset_views.h"
+#include "pipeline/resources.h"
+
+namespace kc {
+
+std::optional<DeviceOptions> read_device_options(const CommonOptions& common) {
+  Config config = load_config(common);
+  DeviceOptions options;
+  options.host = read_host_options(config);
+  options.cuda = read_cuda_options(config, options.host);
+  ignore_other_sections(config, {"measure"});
+  if (show_config(common, config)) return std::nullopt;
+  return options;
+}
+
+std::vector<TaskPack> load_tasks(const std::string& path) {
+  const auto root = find_resource(path);
+  if (std::filesystem::exists(root / "task.yaml")) return {load_task_pack(root)};
+  return load_task_packs(root);
+}
+
+OpenDevice open_device(const MeasureArguments& arguments, const DeviceOptions& options, std::vector<TaskPack> tasks) {
+  OpenDevice device{make_device(arguments.device, options), {}};
+  const std::string kind = kind_of_device(arguments.device, *device.measurer);
+  std::vector<std::string> left_out;
+  for (const TaskPack& task : tasks) {
+    if (task.supports(kind)) {
+      device.tasks.push_back(pack_for_device(task, kind));
+    } else {
+      left_out.push_back(task.name);
+    }
+  }
+  if (device.tasks.empty()) {
+    throw Error(ErrorKind::bad_data, fmt::format("no task of {} is for the device {}", arguments.tasks, kind));
+  }
+  if (!left_out.empty()) {
+    log::warning(fmt::format("left out, because they are not for the device {}: {}", kind, fmt::join(left_out, ", ")));
+  }
+  return device;
+}
+
+}  // namespace kc

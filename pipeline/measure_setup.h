@@ -1,0 +1,26 @@
+#pragma once
+// What the subcommands of `measure` begin with.
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/measure_commands.h"
+
+namespace kc {
+
+// Sections `measure` and `cuda`; nothing when the configuration was shown and there is no more to do.
+std::optional<DeviceOptions> read_device_options(const CommonOptions& common);
+
+// The pack at `path`, or every pack below it.
+std::vector<TaskPack> load_tasks(const std::string& path);
+
+struct OpenDevice {
+  std::unique_ptr<Measurer> measurer;
+  std::vector<TaskPack> tasks;  // those that the device supports, as it sees them
+};
+
+// Opens the device and leaves out, with a warning, the tasks that do not name it; Error{bad_data} when none is left.
+OpenDevice open_device(const MeasureArguments& arguments, const DeviceOptions& options, std::vector<TaskPack> tasks);
+
+}  // namespace kc

@@ -1,0 +1,47 @@
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "pipeline/measure_setup.h"
+#include "serve/server.h"
+#include "serve/token.h"
+
+namespace kc {
+
+int serve_command(const CommonOptions& common, const MeasureArguments& arguments) {
+  const std::optional<DeviceOptions> options = read_device_options(common);
+  if (!options) return 0;
+  if (arguments.port < 0 || arguments.port > 65535) {
+    throw Error(ErrorKind::usage, fmt::format("--port is 0 to 65535, found {}", arguments.port));
+  }
+  if (arguments.token_file.empty()) {
+    throw Error(ErrorKind::usage,
+                "give --token-file FILE: the secret that clients must send (made when it is not there)");
+  }
+  ServeOptions serve;
+  serve.address = arguments.address;
+  serve.port = static_cast<int>(arguments.port);
+  serve.token = read_token_file(arguments.token_file, true);
+  const OpenDevice device = open_device(arguments, *options, load_tasks(arguments.tasks));
+  if (arguments.device == "host") {
+    for (const TaskPack& task : device.tasks) admit_task(task, options->host);
+  }
+  MeasureServer server(*device.measurer, device.tasks, serve);
+  if (serve.address != "127.0.0.1" && serve.address != "::1" && serve.address != "localhost") {
+    log::warning(
+        "HTTP is not encrypted: who reads the network reads the token; prefer a tunnel to the loopback address");
+  }
+  const std::string url = fmt::format("http://{}:{}", serve.address, server.port());
+  std::cout << (common.json ? nlohmann::json{{"url", url}, {"tasks", device.tasks.size()}}.dump()
+                            : fmt::format("serving {} tasks of the device {} at {}", device.tasks.size(),
+                                          arguments.device, url))
+            << std::endl;
+  server.run(interrupt_token());
+  return 0;
+}
+
+}  // namespace kc

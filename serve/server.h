@@ -1,0 +1,44 @@
+#pragma once
+// `measure serve`: one device for clients on this machine or others, by HTTP.
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "measure/measurer.h"
+#include "serve/job_board.h"
+
+namespace kc {
+
+struct ServeOptions {
+  std::string address = "127.0.0.1";
+  int port = 0;       // 0: any free one
+  std::string token;  // that clients must send; at least kMinTokenLength characters
+  std::size_t max_body_bytes = std::size_t{16} << 20;
+  std::size_t max_candidates = 512;  // of one job
+  std::size_t threads = 16;          // requests at a time; others wait
+  double read_timeout_s = 10;        // for a client to send the next bytes, or to take them
+  double longest_wait_s = 20;        // of a poll that waits for results
+  JobLimits jobs;
+};
+inline constexpr std::size_t kMinTokenLength = 16;
+
+class MeasureServer {
+ public:
+  // Binds; Error{environment} when the port is taken, Error{usage} for a token that is too short. `measurer` must
+  // outlive the server. `tasks` as the device sees them (pack_for_device).
+  MeasureServer(Measurer& measurer, std::vector<TaskPack> tasks, const ServeOptions& options);
+  ~MeasureServer();
+  MeasureServer(const MeasureServer&) = delete;
+  MeasureServer& operator=(const MeasureServer&) = delete;
+
+  int port() const;
+  // Serves until stopped; blocks. Jobs that are not finished then are cancelled.
+  void run(const std::stop_token& stop);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kc

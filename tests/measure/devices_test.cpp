@@ -1,0 +1,242 @@
+// What decorates and replaces devices: cache, budget, replay, pool.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "measure/budget.h"
+#include "measure/caching.h"
+#include "measure/pool.h"
+#include "measure/replay_device.h"
+#include "tests/measure/fake_task.h"
+#include "tests/support/expect_error.h"
+
+namespace kc::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Devices : public ::testing::Test {
+ protected:
+  std::unique_ptr<Measurer> counting(int& counter) const {
+    return make_fake_measurer(CountingScript{}.options(counter));
+  }
+  TaskPack task_ = fake_task();
+  int measured_ = 0;
+};
+
+TEST_F(Devices, TheFakeGivesDeclaredStatusesAndTheSameSpeedupsEachTime) {
+  auto requests = fake_requests(task_, 3);
+  requests[1].candidate.expect = "incorrect";
+  const auto first = make_fake_measurer()->measure(requests, {}, {});
+  const auto second = make_fake_measurer()->measure(requests, {}, {});
+  EXPECT_EQ(first[1].status, MeasurementStatus::incorrect);
+  EXPECT_EQ(log2_speedup_scalar(first[0]), log2_speedup_scalar(second[0]));
+  EXPECT_NE(log2_speedup_scalar(first[0]), log2_speedup_scalar(first[2]));
+}
+
+TEST_F(Devices, ACacheMeasuresNothingTwiceAndAnswersInUnderAMillisecond) {
+  const auto cache = make_caching_measurer(counting(measured_));
+  auto requests = fake_requests(task_, 5);
+  const auto first = cache->measure(requests, {}, {});
+  EXPECT_EQ(measured_, 5);
+  requests[2].candidate.name = "another name.cpp";
+  std::set<std::size_t> reported;
+  std::vector<Measurement> second;
+  double fastest_ms = 1e9;  // of many: this test may share its core
+  for (int i = 0; i < 20; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    second = cache->measure(requests, [&](std::size_t at, const Measurement&) { reported.insert(at); }, {});
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    fastest_ms = std::min(fastest_ms, took.count());
+  }
+  EXPECT_EQ(measured_, 5);
+  EXPECT_EQ(reported.size(), 5U);
+  EXPECT_EQ(second[2].kernel_name, "another name.cpp");
+  EXPECT_EQ(second[2].cases[0].candidate_ns, first[2].cases[0].candidate_ns);
+  EXPECT_LT(fastest_ms / 5, 1.0);
+}
+
+TEST_F(Devices, ACacheTellsTasksSeedsAndHarnessesApart) {
+  const auto cache = make_caching_measurer(counting(measured_));
+  cache->measure(fake_requests(task_, 1), {}, {});
+  TaskPack reseeded = task_;
+  reseeded.seed.source = "another seed";
+  reseeded.seed.template_id = "another seed";
+  cache->measure(fake_requests(reseeded, 1), {}, {});
+  const TaskPack other = fake_task("other");
+  cache->measure(fake_requests(other, 1), {}, {});
+  EXPECT_EQ(measured_, 3);
+  cache->measure(fake_requests(task_, 1), {}, {});
+  EXPECT_EQ(measured_, 3);
+}
+
+TEST_F(Devices, ACacheKeepsFailuresButNoTimeouts) {
+  const auto cache = make_caching_measurer(counting(measured_));
+  for (int pass = 0; pass < 2; ++pass) {
+    cache->measure(fake_requests(task_, 1, "bad"), {}, {});
+    cache->measure(fake_requests(task_, 1, "slow"), {}, {});
+  }
+  EXPECT_EQ(measured_, 3);
+}
+
+TEST_F(Devices, ACacheForgetsTheOldestBeyondItsCapacity) {
+  const auto cache = make_caching_measurer(counting(measured_), {}, 2);
+  cache->measure(fake_requests(task_, 3), {}, {});
+  cache->measure(fake_requests(task_, 1), {}, {});
+  EXPECT_EQ(measured_, 4);
+}
+
+TEST_F(Devices, ACacheTakesOverStoredLabelsOfTheSameSeedAndBuild) {
+  auto requests = fake_requests(task_, 2);
+  requests.insert(requests.begin(), {&task_, {"seed.cpp", task_.seed, true, ""}});
+  const std::vector<Measurement> stored = make_fake_measurer()->measure(requests, {}, {});
+  const auto cache = make_caching_measurer(counting(measured_), stored);
+  EXPECT_EQ(cache->measure(requests, {}, {})[1].provenance.run_id, stored[1].provenance.run_id);
+  EXPECT_EQ(measured_, 0);
+  FakeOptions newer = CountingScript{}.options(measured_);
+  newer.harness_version = "fake-2";
+  make_caching_measurer(make_fake_measurer(newer), stored)->measure(requests, {}, {});
+  EXPECT_EQ(measured_, 3);
+  const std::vector<Measurement> without_seed(stored.begin() + 1, stored.end());
+  make_caching_measurer(counting(measured_), without_seed)->measure(requests, {}, {});
+  EXPECT_EQ(measured_, 6);
+}
+
+TEST_F(Devices, ABudgetOfCandidatesEndsAfterThem) {
+  const auto budgeted = make_budgeted_measurer(counting(measured_), {.candidates = 3});
+  int reported = 0;
+  const auto count = [&](std::size_t, const Measurement&) { ++reported; };
+  EXPECT_THROW(budgeted->measure(fake_requests(task_, 5), count, {}), BudgetSpent);
+  EXPECT_EQ(reported, 3);
+  EXPECT_THROW(budgeted->measure(fake_requests(task_, 1), count, {}), BudgetSpent);
+  EXPECT_EQ(measured_, 3);
+}
+
+TEST_F(Devices, ABudgetOfSecondsStopsBetweenCandidates) {
+  FakeOptions slow;
+  slow.seconds_per_candidate = 0.05;
+  const auto budgeted = make_budgeted_measurer(make_fake_measurer(slow), {.seconds = 0.2});
+  const auto start = std::chrono::steady_clock::now();
+  int reported = 0;
+  EXPECT_THROW(budgeted->measure(fake_requests(task_, 1000), [&](auto, auto&) { ++reported; }, {}), BudgetSpent);
+  EXPECT_GT(reported, 0);
+  EXPECT_LT(reported, 100);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST_F(Devices, AStopIsNoSpentBudget) {
+  std::stop_source source;
+  const auto budgeted = make_budgeted_measurer(counting(measured_), {.seconds = 100});
+  const auto stop_at_once = [&](std::size_t, const Measurement&) { source.request_stop(); };
+  try {
+    budgeted->measure(fake_requests(task_, 5), stop_at_once, source.get_token());
+    FAIL() << "not stopped";
+  } catch (const BudgetSpent&) {
+    FAIL() << "a stop was called a spent budget";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::interrupted);
+  }
+}
+
+TEST_F(Devices, AReplayGivesTheLastRecordedRowWithItsProvenance) {
+  auto requests = fake_requests(task_, 2);
+  std::vector<Measurement> recorded = make_fake_measurer()->measure(requests, {}, {});
+  recorded.push_back(recorded[0]);
+  recorded.back().provenance.run_id = "later";
+  recorded[1].status = MeasurementStatus::compile_error;
+  recorded[1].log = "as the compiler said it";
+  const auto replay = make_replay_measurer(recorded, "labels.h5");
+  const auto answers = replay->measure(requests, {}, {});
+  EXPECT_EQ(answers[0].provenance.run_id, "later");
+  EXPECT_EQ(answers[1].status, MeasurementStatus::compile_error);
+  EXPECT_EQ(answers[1].log, "as the compiler said it");
+  EXPECT_EQ(replay->provenance(task_).device, "fake");
+}
+
+TEST_F(Devices, AReplayDoesNotInventWhatWasNotRecorded) {
+  const auto replay = make_replay_measurer(make_fake_measurer()->measure(fake_requests(task_, 2), {}, {}), "labels.h5");
+  int reported = 0;
+  EXPECT_ERROR(replay->measure(fake_requests(task_, 3), [&](auto, auto&) { ++reported; }, {}), ErrorKind::bad_data,
+               ::testing::AllOf(HasSubstr("kernel 2.cpp"), HasSubstr("labels.h5")));
+  EXPECT_EQ(reported, 0);
+  EXPECT_ERROR(replay->provenance(fake_task("absent")), ErrorKind::bad_data, HasSubstr("absent"));
+  EXPECT_ERROR(make_replay_measurer({}, "empty.h5"), ErrorKind::bad_data, HasSubstr("empty.h5"));
+}
+
+TEST_F(Devices, ARecordingOfSeveralDevicesNeedsAName) {
+  std::vector<Measurement> recorded = make_fake_measurer()->measure(fake_requests(task_, 2), {}, {});
+  recorded[1].provenance.device = "other";
+  EXPECT_ERROR(make_replay_measurer(recorded, "labels.h5"), ErrorKind::usage, HasSubstr("fake, other"));
+  EXPECT_EQ(make_replay_measurer(recorded, "labels.h5", "other")->provenance(task_).device, "other");
+}
+
+std::vector<PooledDevice> pool_of(const std::vector<FakeOptions>& all) {
+  std::vector<PooledDevice> devices;
+  for (const FakeOptions& options : all) {
+    devices.push_back({"device " + std::to_string(devices.size()), make_fake_measurer(options)});
+  }
+  return devices;
+}
+
+TEST_F(Devices, APoolSharesTheWorkAndKeepsTheOrder) {
+  FakeOptions slow;
+  slow.seconds_per_candidate = 0.005;
+  const auto requests = fake_requests(task_, 100);
+  const auto expected = make_fake_measurer()->measure(requests, {}, {});
+  const auto pool = make_pool(pool_of({slow, slow, slow}));
+  std::set<std::size_t> reported;
+  const auto results = pool->measure(requests, [&](std::size_t i, const Measurement&) { reported.insert(i); }, {});
+  std::set<std::string> runs;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].kernel.source, requests[i].candidate.kernel.source);
+    EXPECT_EQ(log2_speedup_scalar(results[i]), log2_speedup_scalar(expected[i]));
+    runs.insert(results[i].provenance.run_id);
+  }
+  EXPECT_EQ(reported.size(), 100U);
+  EXPECT_EQ(runs.size(), 3U) << "every device had a share";
+}
+
+TEST_F(Devices, APoolOfUnlikeDevicesIsRefused) {
+  FakeOptions other;
+  other.device = "other";
+  EXPECT_ERROR(make_pool(pool_of({{}, other}))->provenance(task_), ErrorKind::usage, HasSubstr("not alike"));
+}
+
+FakeOptions breaking_after(int& left, ErrorKind kind) {
+  FakeOptions options;
+  options.script = [&left, kind](const MeasureRequest&) {
+    if (left-- == 0) throw Error(kind, "the line is cut");
+    return Measurement{};
+  };
+  return options;
+}
+
+TEST_F(Devices, ABrokenDevicesCandidatesGoToTheOthers) {
+  int left = 5;
+  FakeOptions slow;
+  slow.seconds_per_candidate = 0.002;
+  const auto pool = make_pool(pool_of({breaking_after(left, ErrorKind::environment), slow}));
+  const auto requests = fake_requests(task_, 64);
+  int reported = 0;
+  const auto results = pool->measure(requests, [&](auto, auto&) { ++reported; }, {});
+  EXPECT_EQ(reported, 64);
+  for (std::size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].kernel_name, requests[i].candidate.name);
+}
+
+TEST_F(Devices, APoolThrowsWhenNoDeviceIsLeftAndForFaultsOfTheTask) {
+  int left = 0;
+  EXPECT_ERROR(
+      make_pool(pool_of({breaking_after(left, ErrorKind::environment)}))->measure(fake_requests(task_, 4), {}, {}),
+      ErrorKind::environment, HasSubstr("the line is cut"));
+  left = 0;
+  FakeOptions slow;
+  slow.seconds_per_candidate = 0.01;
+  EXPECT_ERROR(make_pool(pool_of({slow, breaking_after(left, ErrorKind::bad_data)}))
+                   ->measure(fake_requests(task_, 1000), {}, {}),
+               ErrorKind::bad_data, HasSubstr("the line is cut"));
+}
+
+}  // namespace
+}  // namespace kc::test

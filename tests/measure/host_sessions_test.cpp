@@ -1,0 +1,65 @@
+// Several sessions in one call, with and without cores for compiling meanwhile.
+#include <gmock/gmock.h>
+
+#include "tests/measure/task_files.h"
+
+namespace kc::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class HostSessionsTest : public ::testing::Test {
+ protected:
+  std::vector<MeasureRequest> requests(int count) const {
+    std::vector<MeasureRequest> requests;
+    for (int i = 0; i < count; ++i) {
+      const bool broken = i % 7 == 3;
+      Candidate candidate =
+          candidate_of((broken ? "#error broken\n" : "") + ("// " + std::to_string(i) + "\n") + kHonestSource);
+      candidate.name = "kernel" + std::to_string(i) + ".cpp";
+      requests.push_back({&pack_, std::move(candidate)});
+    }
+    return requests;
+  }
+  TaskFiles files_;
+  TaskPack pack_ = load_task_pack(files_.path());
+};
+
+TEST_F(HostSessionsTest, CompilingMeanwhileChangesNoResultAndNoOrder) {
+  for (const std::int64_t cores : {1, 3}) {
+    HostOptions options = quick_options();
+    options.time_budget_s = 0.02;
+    options.cores = cores;
+    const auto asked = requests(20);
+    std::vector<std::size_t> order;
+    const auto results = make_host_measurer(options, 1)
+                             ->measure(asked, [&](std::size_t i, const Measurement&) { order.push_back(i); }, {});
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      EXPECT_EQ(results[i].kernel_name, asked[i].candidate.name);
+      EXPECT_EQ(order[i], i);
+      const bool broken = i % 7 == 3;
+      EXPECT_EQ(results[i].status, broken ? MeasurementStatus::compile_error : MeasurementStatus::ok) << results[i].log;
+      if (broken) EXPECT_THAT(results[i].log, HasSubstr(asked[i].candidate.name + ":1"));
+      EXPECT_EQ(results[i].facts.at("threads"), 1);
+      EXPECT_GE(results[i].facts.at("load_1min"), 0);
+    }
+  }
+}
+
+TEST_F(HostSessionsTest, ACandidateInCIsMeasuredBesideASeedInCpp) {
+  files_.write("task.yaml",
+               replaced(kTaskYaml, "  - {source: honest.cpp}\n", "  - {source: honest.cpp}\n  - {source: plain.c}\n"));
+  files_.write("plain.c", kHonestSource);
+  const TaskPack pack = load_task_pack(files_.path());
+  const MeasureRequest request{&pack, list_candidates(pack).back()};
+  const auto measurer = make_host_measurer(quick_options(), 1);
+  const Measurement result = measurer->measure(std::span(&request, 1), {}, {}).at(0);
+  EXPECT_EQ(result.status, MeasurementStatus::ok) << result.log;
+  EXPECT_EQ(result.kernel.language, "c");
+  EXPECT_THAT(result.provenance.compiler, HasSubstr("; "));
+  EXPECT_THAT(result.provenance.compiler_flags, HasSubstr("-std=c17"));
+  EXPECT_THAT(measurer->provenance(pack_).compiler_flags, ::testing::Not(HasSubstr("-std=c17")));
+}
+
+}  // namespace
+}  // namespace kc::test
