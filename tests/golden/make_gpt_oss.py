@@ -235,7 +235,7 @@ def edit_config(file: Path, row: dict) -> None:
     if row["spelling"] == "rope_scaling":
         rope = config.pop("rope_parameters")
         config["rope_theta"] = rope.pop("rope_theta")
-        config["rope_scaling"] = rope if rope["rope_type"] == "yarn" else None
+        config["rope_scaling"] = rope
     file.write_text(json.dumps(config, indent=1))
 
 
