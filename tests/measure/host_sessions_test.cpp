@@ -39,7 +39,9 @@ TEST_F(HostSessionsTest, CompilingMeanwhileChangesNoResultAndNoOrder) {
       EXPECT_EQ(order[i], i);
       const bool broken = i % 7 == 3;
       EXPECT_EQ(results[i].status, broken ? MeasurementStatus::compile_error : MeasurementStatus::ok) << results[i].log;
-      if (broken) EXPECT_THAT(results[i].log, HasSubstr(asked[i].candidate.name + ":1"));
+      if (broken) {
+        EXPECT_THAT(results[i].log, HasSubstr(asked[i].candidate.name + ":1"));
+      }
       EXPECT_EQ(results[i].facts.at("threads"), 1);
       EXPECT_GE(results[i].facts.at("load_1min"), 0);
     }
