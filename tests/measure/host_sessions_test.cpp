@@ -51,7 +51,7 @@ TEST_F(HostSessionsTest, CompilingMeanwhileChangesNoResultAndNoOrder) {
 TEST_F(HostSessionsTest, ACandidateInCIsMeasuredBesideASeedInCpp) {
   files_.write("task.yaml",
                replaced(kTaskYaml, "  - {source: honest.cpp}\n", "  - {source: honest.cpp}\n  - {source: plain.c}\n"));
-  files_.write("plain.c", kHonestSource);
+  files_.write("plain.c", std::string(kHonestSource) + "/* in C: another text, hence another kernel */\n");
   const TaskPack pack = load_task_pack(files_.path());
   const MeasureRequest request{&pack, list_candidates(pack).back()};
   const auto measurer = make_host_measurer(quick_options(), 1);
