@@ -7,7 +7,6 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
@@ -78,8 +77,7 @@ Decoder::Decoder(const GptOssConfig& config, const GptOssWeights& weights, std::
 }
 
 at::Tensor Decoder::logits(const at::Tensor& hidden) const {
-  const at::Tensor out = at::linear(hidden, weights_.head);
-  return out.to(attention_type(out)).cpu();
+  return head_logits(hidden, weights_.head, weights_.head_lora).cpu();
 }
 
 Prefix Decoder::read_prompts(const std::vector<std::span<const TokenId>>& prompts) const {

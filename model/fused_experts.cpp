@@ -21,6 +21,7 @@ constexpr std::int64_t kRows = 128;
 struct Experts {
   ExpertMatrices gate_up, down;
   at::Tensor gate_up_bias, down_bias;
+  LowRank gate_up_lora = {}, down_lora = {};
 };
 
 SwigluShape swiglu_shape(const ExpertShape& s) { return {s.width, s.alpha, s.limit}; }
@@ -74,12 +75,14 @@ ExpertForward run_experts(const at::Tensor& x, const Routing& r, const Experts& 
   each_expert(r.first, [&](std::int64_t e, std::int64_t from, std::int64_t n) {
     at::Tensor target = gate_up.narrow(0, from, n);
     at::addmm_out(target, w.gate_up_bias.select(0, e), rows.narrow(0, from, n), w.gate_up.of(e, x.scalar_type()));
+    add_expert_low_rank(target, rows.narrow(0, from, n), w.gate_up_lora, e);
   });
   const at::Tensor activation = swiglu(gate_up, s);
   const at::Tensor& outputs = rows;  // its memory is free now
   each_expert(r.first, [&](std::int64_t e, std::int64_t from, std::int64_t n) {
     at::Tensor target = outputs.narrow(0, from, n);
     at::addmm_out(target, w.down_bias.select(0, e), activation.narrow(0, from, n), w.down.of(e, x.scalar_type()));
+    add_expert_low_rank(target, activation.narrow(0, from, n), w.down_lora, e);
   });
   return {combine(outputs, r, true), gate_up};
 }
@@ -131,6 +134,7 @@ struct Wanted {
 struct ExpertBackward {
   at::Tensor dx, d_logits;
   at::Tensor gate_up, gate_up_bias, down, down_bias;  // gradients; undefined where not wanted
+  LowRankGradient gate_up_lora, down_lora;            // likewise
 };
 
 at::Tensor zeros_if(bool wanted, const at::Tensor& like) { return wanted ? at::zeros_like(like) : at::Tensor(); }
@@ -150,6 +154,7 @@ ExpertBackward experts_backward(const at::Tensor& x, const at::Tensor& gate_up, 
   each_expert(r.first, [&](std::int64_t e, std::int64_t from, std::int64_t n) {
     at::Tensor target = d_activation.narrow(0, from, n);
     at::mm_out(target, d_rows.narrow(0, from, n), w.down.of(e, x.scalar_type()).t());
+    add_expert_input_gradient(target, d_rows.narrow(0, from, n), w.down_lora, e);
   });
   RowGradients g = swiglu_backward(gate_up, d_activation, r, s);
   add_bias_part(d_rows, w.down_bias, r, g.d_weight);
@@ -158,7 +163,9 @@ ExpertBackward experts_backward(const at::Tensor& x, const at::Tensor& gate_up, 
                         zeros_if(wanted.gate_up, w.gate_up.dense),
                         zeros_if(wanted.gate_up_bias, w.gate_up_bias),
                         zeros_if(wanted.down, w.down.dense),
-                        zeros_if(wanted.down_bias, w.down_bias)};
+                        zeros_if(wanted.down_bias, w.down_bias),
+                        zero_gradient(w.gate_up_lora),
+                        zero_gradient(w.down_lora)};
   const at::Tensor weight = r.weight_of_row.to(x.scalar_type()).unsqueeze(0);
   const at::Tensor dx_rows = at::empty_like(rows);
   each_expert(r.first, [&](std::int64_t e, std::int64_t from, std::int64_t n) {
@@ -173,6 +180,9 @@ ExpertBackward experts_backward(const at::Tensor& x, const at::Tensor& gate_up, 
     if (wanted.down_bias) product(result.down_bias.narrow(0, e, 1), weight.narrow(1, from, n), d_row);
     if (wanted.gate_up_bias) result.gate_up_bias.select(0, e).copy_(d_gate_up.sum(0));
     product(dx_rows.narrow(0, from, n), d_gate_up, w.gate_up.of(e, x.scalar_type()).t());
+    add_expert_input_gradient(dx_rows.narrow(0, from, n), d_gate_up, w.gate_up_lora, e);
+    expert_low_rank_backward(rows.narrow(0, from, n), d_gate_up, w.gate_up_lora, e, result.gate_up_lora);
+    expert_low_rank_backward(g.weighted.narrow(0, from, n), d_row, w.down_lora, e, result.down_lora);
   });
   result.dx = combine(dx_rows, r, false);
   return result;
@@ -181,19 +191,23 @@ ExpertBackward experts_backward(const at::Tensor& x, const at::Tensor& gate_up, 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Inputs in the order of forward's tensors: x, logits, gate_up, gate_up_bias, down, down_bias.
+// Inputs in the order of forward's tensors: x, logits, gate_up, gate_up_bias, down, down_bias, then the adapter's a and
+// b of gate_up and of down, empty where there is none.
 struct ExpertFunction : torch::autograd::Function<ExpertFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& logits,
                             const at::Tensor& gate_up, const at::Tensor& gate_up_bias, const at::Tensor& down,
-                            const at::Tensor& down_bias, const LayerWeights& w, const ExpertShape& s) {
+                            const at::Tensor& down_bias, at::TensorList lora, const LayerWeights& w,
+                            const ExpertShape& s) {
     const Routing r = route(logits, s.chosen);
-    const ExpertForward f = run_experts(x, r, {w.gate_up, w.down, gate_up_bias, down_bias}, s);
+    const double scale = w.gate_up_lora.defined() ? w.gate_up_lora.scale : w.down_lora.scale;
+    const Experts experts{w.gate_up, w.down, gate_up_bias, down_bias, w.gate_up_lora, w.down_lora};
+    const ExpertForward f = run_experts(x, r, experts, s);
     ctx->save_for_backward({x, f.gate_up, gate_up, gate_up_bias, down, down_bias, r.token_of_row, r.row_of_choice,
                             r.expert_of_choice, r.weight_of_choice, r.weight_of_row, w.gate_up.blocks, w.gate_up.scales,
-                            w.down.blocks, w.down.scales});
+                            w.down.blocks, w.down.scales, lora[0], lora[1], lora[2], lora[3]});
     ctx->saved_data["first"] = r.first;
     ctx->saved_data["sizes"] = std::vector<std::int64_t>{s.experts, s.chosen, s.width};
-    ctx->saved_data["clamp"] = std::vector<double>{s.alpha, s.limit};
+    ctx->saved_data["clamp"] = std::vector<double>{s.alpha, s.limit, scale};
     return f.out;
   }
 
@@ -201,13 +215,25 @@ struct ExpertFunction : torch::autograd::Function<ExpertFunction> {
     const variable_list v = ctx->get_saved_variables();
     const std::vector<std::int64_t> sizes = ctx->saved_data["sizes"].toIntVector();
     const std::vector<double> clamp = ctx->saved_data["clamp"].toDoubleVector();
+    const auto pair = [&](std::size_t i) { return v[i].numel() == 0 ? LowRank{} : LowRank{v[i], v[i + 1], clamp[2]}; };
     const ExpertLayer layer{
-        {{v[2], v[11], v[12]}, {v[4], v[13], v[14]}, v[3], v[5]},
+        {{v[2], v[11], v[12]}, {v[4], v[13], v[14]}, v[3], v[5], pair(15), pair(17)},
         {sizes[0], sizes[1], sizes[2], clamp[0], clamp[1]},
         {ctx->needs_input_grad(2), ctx->needs_input_grad(3), ctx->needs_input_grad(4), ctx->needs_input_grad(5)}};
     const Routing r{ctx->saved_data["first"].toIntVector(), v[6], v[7], v[8], v[9], v[10]};
     const ExpertBackward b = experts_backward(v[0], v[1], grads[0].contiguous(), r, layer);
-    return {b.dx, b.d_logits, b.gate_up, b.gate_up_bias, b.down, b.down_bias, {}, {}};
+    return {b.dx,
+            b.d_logits,
+            b.gate_up,
+            b.gate_up_bias,
+            b.down,
+            b.down_bias,
+            b.gate_up_lora.d_a,
+            b.gate_up_lora.d_b,
+            b.down_lora.d_a,
+            b.down_lora.d_b,
+            {},
+            {}};
   }
 };
 
@@ -217,8 +243,11 @@ at::Tensor experts(const at::Tensor& x_NH, const at::Tensor& router_logits_NE, c
                    const ExpertShape& shape) {
   // A function of autograd takes no undefined tensors.
   const auto dense = [&](const ExpertMatrices& m) { return m.packed() ? at::empty({0}, x_NH.options()) : m.dense; };
+  const auto or_empty = [&](const at::Tensor& t) { return t.defined() ? t : at::empty({0}, x_NH.options()); };
+  const std::vector<at::Tensor> lora = {or_empty(w.gate_up_lora.a), or_empty(w.gate_up_lora.b), or_empty(w.down_lora.a),
+                                        or_empty(w.down_lora.b)};
   return ExpertFunction::apply(x_NH.contiguous(), router_logits_NE, dense(w.gate_up), w.gate_up_bias, dense(w.down),
-                               w.down_bias, w, shape);
+                               w.down_bias, at::TensorList(lora), w, shape);
 }
 
 }  // namespace kc::fused_cpu

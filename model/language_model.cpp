@@ -8,19 +8,13 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "model/language_model_impl_torch.h"
+#include "model/lora_files_torch.h"
 #include "model/model_files_torch.h"
 #include "model/sampler_torch.h"
 #include "model/transformer_torch.h"
 
 namespace kc {
-
-struct LanguageModel::Impl {
-  GptOssConfig config;
-  GptOssWeights weights;
-  std::shared_ptr<const Tokenizer> tokenizer;
-  Manifest manifest;
-  std::unique_ptr<Sampler> sampler;
-};
 
 LanguageModel::LanguageModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
   impl_->sampler = make_gpt_oss_sampler(impl_->config, impl_->weights);
@@ -40,15 +34,21 @@ LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
 LanguageModel::~LanguageModel() = default;
 
 LanguageModel LanguageModel::load(const std::filesystem::path& folder, const LoadOptions& options) {
+  if (is_adapter_folder(folder) && !std::filesystem::exists(folder / "config.json"))
+    return load_adapted(folder, options);
   auto impl = std::make_unique<Impl>();
+  impl->folder = std::filesystem::absolute(folder).lexically_normal();
   impl->config = load_checkpoint_config(folder);
   impl->tokenizer = load_tokenizer(folder);
   impl->manifest = load_manifest(folder);
-  if (impl->config.vocab_size != impl->tokenizer->vocabulary_size())
-    throw Error(ErrorKind::bad_data,
-                fmt::format("{}: tokenizer.model has {} pieces, but config.json says vocab_size {}: the vocabulary "
-                            "belongs to another model",
-                            folder.string(), impl->tokenizer->vocabulary_size(), impl->config.vocab_size));
+  // A published model has spare rows beyond its vocabulary; one of ours has none.
+  const std::int64_t pieces = impl->tokenizer->vocabulary_size();
+  const bool spare_rows = !std::filesystem::exists(folder / "tokenizer.model");
+  if (spare_rows ? impl->config.vocab_size < pieces : impl->config.vocab_size != pieces)
+    throw Error(ErrorKind::bad_data, fmt::format("{}: the vocabulary (tokenizer.model, or tokenizer.json) has {} "
+                                                 "pieces, but config.json says vocab_size {}: the vocabulary "
+                                                 "belongs to another model",
+                                                 folder.string(), pieces, impl->config.vocab_size));
   if (!impl->manifest.tokenizer_hash.empty() && impl->manifest.tokenizer_hash != impl->tokenizer->hash())
     throw Error(ErrorKind::bad_data,
                 fmt::format("{}: tokenizer.model has SHA-256 {}, but manifest.json says {}: the vocabulary belongs to "
@@ -69,6 +69,16 @@ LanguageModel LanguageModel::load(const std::filesystem::path& folder, const Loa
 }
 
 void LanguageModel::save(const std::filesystem::path& folder, Manifest manifest) const {
+  if (has_adapter()) {
+    const GptOssWeights& weights = impl_->weights;
+    manifest.base = impl_->folder.string();
+    manifest.base_hash = impl_->manifest.base_hash;
+    manifest.tokenizer_hash = impl_->tokenizer->hash();
+    manifest.weights_hash =
+        save_adapter(folder, weights.adapter, impl_->config, manifest.base, natural_layout(weights.adapter));
+    save_manifest(folder, manifest);
+    return;
+  }
   save_gpt_oss_config(impl_->config, folder / "config.json");
   manifest.architecture_hash = sha256_hex(read_file(folder / "config.json"));
   write_json_file(folder / "generation_config.json", nlohmann::json{{"do_sample", true}, {"temperature", 1.0}});

@@ -59,10 +59,12 @@ struct ExpertMatrices {
 struct LayerWeights {
   at::Tensor input_norm, post_norm;
   at::Tensor qkv, qkv_bias;  // rows of q, k, v; bias undefined without attention_bias
+  std::int64_t query_columns = 0, key_columns = 0;
   at::Tensor output, output_bias, sinks;
   at::Tensor router, router_bias;
   ExpertMatrices gate_up, down;
   at::Tensor gate_up_bias, down_bias;
+  LowRank q_lora, k_lora, v_lora, output_lora, gate_up_lora, down_lora;  // adapters beside them
 };
 LayerWeights layer_weights(const GptOssConfig& config, const GptOssWeights& weights, std::int64_t layer);
 
@@ -93,9 +95,12 @@ at::Tensor mixture_of_experts(const at::Tensor& x_NH, const LayerWeights& weight
 using Attend = std::function<at::Tensor(std::int64_t layer, const at::Tensor& qkv_NC, const at::Tensor& sinks)>;
 struct ModelWeights {
   at::Tensor embedding, head, final_norm;
+  LowRank head_lora;
   std::vector<LayerWeights> layers;
 };
 ModelWeights model_weights(const GptOssConfig& config, const GptOssWeights& weights);
+// Logits [N, V] in fp32 (fp64 for fp64 weights) of final-norm rows.
+at::Tensor head_logits(const at::Tensor& hidden_NH, const at::Tensor& head, const LowRank& head_lora);
 at::Tensor run_layers(const GptOssConfig& config, const ModelWeights& weights, const at::Tensor& ids_N,
                       const Attend& attend);
 

@@ -100,22 +100,26 @@ Manifest load_manifest(const std::filesystem::path& folder) {
   m.tokenizer_hash = text_at(file, root, "tokenizer_hash");
   m.weights_hash = text_at(file, root, "weights_hash");
   m.architecture_hash = text_at(file, root, "architecture_hash");
+  m.base = text_at(file, root, "base");
+  m.base_hash = text_at(file, root, "base_hash");
   if (m.format_version != 1)
     fail(file, fmt::format("format_version {} is not known (this program knows 1)", m.format_version));
   return m;
 }
 
 void save_manifest(const std::filesystem::path& folder, const Manifest& m) {
-  write_json_file(folder / "manifest.json", json{{"format_version", m.format_version},
-                                                 {"parent", m.parent},
-                                                 {"step", m.step},
-                                                 {"stage", m.stage},
-                                                 {"data_hash", m.data_hash},
-                                                 {"config_hash", m.config_hash},
-                                                 {"prompt_hash", m.prompt_hash},
-                                                 {"tokenizer_hash", m.tokenizer_hash},
-                                                 {"weights_hash", m.weights_hash},
-                                                 {"architecture_hash", m.architecture_hash}});
+  json root = {{"format_version", m.format_version},
+               {"parent", m.parent},
+               {"step", m.step},
+               {"stage", m.stage},
+               {"data_hash", m.data_hash},
+               {"config_hash", m.config_hash},
+               {"prompt_hash", m.prompt_hash},
+               {"tokenizer_hash", m.tokenizer_hash},
+               {"weights_hash", m.weights_hash}};
+  if (!m.architecture_hash.empty() || m.base.empty()) root["architecture_hash"] = m.architecture_hash;
+  if (!m.base.empty()) root.update({{"base", m.base}, {"base_hash", m.base_hash}});
+  write_json_file(folder / "manifest.json", root);
 }
 
 }  // namespace kc

@@ -105,13 +105,17 @@ at::Tensor experts(const at::Tensor& x_NH, const at::Tensor& router_logits_NE, c
     const at::Tensor hits = indices.eq(e).nonzero();
     if (hits.size(0) == 0) continue;
     const at::Tensor rows = hits.select(1, 0);
+    const at::Tensor x = x_NH.index_select(0, rows);
     const at::Tensor gate_up =
-        at::matmul(x_NH.index_select(0, rows), w.gate_up.of(e, x_NH.scalar_type())).add(w.gate_up_bias.select(0, e));
+        add_low_rank(at::matmul(x, w.gate_up.of(e, x.scalar_type())).add(w.gate_up_bias.select(0, e)), x,
+                     of_expert(w.gate_up_lora, e));
     const at::Tensor pairs = gate_up.view({-1, shape.width, 2});
     const at::Tensor gate = pairs.select(2, 0).clamp_max(shape.limit);
     const at::Tensor up = pairs.select(2, 1).clamp(-shape.limit, shape.limit);
     const at::Tensor activation = up.add(1).mul(gate.mul(at::sigmoid(gate.mul(shape.alpha))));
-    const at::Tensor output = at::matmul(activation, w.down.of(e, x_NH.scalar_type())).add(w.down_bias.select(0, e));
+    const at::Tensor output =
+        add_low_rank(at::matmul(activation, w.down.of(e, x_NH.scalar_type())).add(w.down_bias.select(0, e)), activation,
+                     of_expert(w.down_lora, e));
     const at::Tensor weight = weights.index({rows, hits.select(1, 1)}).unsqueeze(1);
     out = out.index_add(0, rows, output.mul(weight));
   }

@@ -69,6 +69,8 @@ LayerWeights layer_weights(const GptOssConfig& config, const GptOssWeights& weig
   LayerWeights w;
   w.input_norm = get("input_layernorm.weight");
   w.post_norm = get("post_attention_layernorm.weight");
+  w.query_columns = config.num_attention_heads * config.head_dim;
+  w.key_columns = config.num_key_value_heads * config.head_dim;
   w.qkv = joined(weights, layer, "weight");
   w.output = get("self_attn.o_proj.weight");
   if (config.attention_bias) {
@@ -82,6 +84,13 @@ LayerWeights layer_weights(const GptOssConfig& config, const GptOssWeights& weig
   w.gate_up_bias = get("mlp.experts.gate_up_proj_bias");
   w.down = expert_matrices(weights, layer, "mlp.experts.down_proj");
   w.down_bias = get("mlp.experts.down_proj_bias");
+  const auto lora = [&](const char* name) { return low_rank(weights.adapter, layer_name(layer, name)); };
+  w.q_lora = lora("self_attn.q_proj");
+  w.k_lora = lora("self_attn.k_proj");
+  w.v_lora = lora("self_attn.v_proj");
+  w.output_lora = lora("self_attn.o_proj");
+  w.gate_up_lora = gate_up_low_rank(weights.adapter, layer_name(layer, "mlp.experts"));
+  w.down_lora = lora("mlp.experts.down_proj");
   return w;
 }
 
@@ -90,9 +99,27 @@ ModelWeights model_weights(const GptOssConfig& config, const GptOssWeights& weig
   w.embedding = weights.tensors.at("model.embed_tokens.weight");
   w.head = config.tie_word_embeddings ? w.embedding : weights.tensors.at("lm_head.weight");
   w.final_norm = weights.tensors.at("model.norm.weight");
+  w.head_lora = low_rank(weights.adapter, "lm_head");
   for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) w.layers.push_back(layer_weights(config, weights, i));
   return w;
 }
+
+namespace {
+
+at::Tensor queries_keys_values(const at::Tensor& x, const LayerWeights& w) {
+  const at::Tensor qkv = at::linear(x, w.qkv, w.qkv_bias);
+  if (!w.q_lora.defined() && !w.k_lora.defined() && !w.v_lora.defined()) return qkv;
+  std::vector<at::Tensor> parts;
+  std::int64_t from = 0;
+  for (const auto& [pair, columns] : {std::pair{&w.q_lora, w.query_columns}, std::pair{&w.k_lora, w.key_columns},
+                                      std::pair{&w.v_lora, w.key_columns}}) {
+    parts.push_back(add_low_rank(qkv.narrow(1, from, columns), x, *pair));
+    from += columns;
+  }
+  return at::cat(parts, 1);
+}
+
+}  // namespace
 
 at::Tensor run_layers(const GptOssConfig& config, const ModelWeights& weights, const at::Tensor& ids_N,
                       const Attend& attend) {
@@ -100,8 +127,9 @@ at::Tensor run_layers(const GptOssConfig& config, const ModelWeights& weights, c
   at::Tensor x = at::embedding(weights.embedding, ids_N);
   for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) {
     const LayerWeights& w = weights.layers[static_cast<std::size_t>(i)];
-    const at::Tensor qkv = at::linear(rms_norm(x, w.input_norm, config.rms_norm_eps), w.qkv, w.qkv_bias);
-    x = x.add(at::linear(attend(i, qkv, w.sinks), w.output, w.output_bias));
+    const at::Tensor qkv = queries_keys_values(rms_norm(x, w.input_norm, config.rms_norm_eps), w);
+    const at::Tensor attended = attend(i, qkv, w.sinks);
+    x = x.add(add_low_rank(at::linear(attended, w.output, w.output_bias), attended, w.output_lora));
     x = x.add(mixture_of_experts(rms_norm(x, w.post_norm, config.rms_norm_eps), w, shape));
   }
   return rms_norm(x, weights.final_norm, config.rms_norm_eps);
@@ -122,11 +150,15 @@ at::Tensor forward_hidden(const GptOssConfig& config, const GptOssWeights& weigh
       .view(padded_shape);
 }
 
+at::Tensor head_logits(const at::Tensor& hidden_NH, const at::Tensor& head, const LowRank& head_lora) {
+  const at::Tensor logits = at::linear(hidden_NH, head);
+  return add_low_rank(logits.to(attention_type(logits)), hidden_NH, head_lora);
+}
+
 at::Tensor unembed(const GptOssConfig& config, const GptOssWeights& weights, const at::Tensor& hidden_NH) {
   const at::Tensor& head =
       weights.tensors.at(config.tie_word_embeddings ? "model.embed_tokens.weight" : "lm_head.weight");
-  const at::Tensor logits = at::linear(hidden_NH, head);
-  return logits.scalar_type() == at::kDouble ? logits : logits.to(at::kFloat);
+  return head_logits(hidden_NH, head, low_rank(weights.adapter, "lm_head"));
 }
 
 }  // namespace kc

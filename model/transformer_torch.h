@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/rng.h"
+#include "model/lora_torch.h"
 #include "weights/gpt_oss_config.h"
 #include "weights/tensor_tables.h"
 
@@ -18,7 +19,11 @@ namespace kc {
 // and down_proj [E, I, H], or, where config.experts is mxfp4, their blocks and scales as u8.
 struct GptOssWeights {
   std::map<std::string, at::Tensor> tensors;  // ordered by name: iteration order is the optimiser's order
-  void require_grad(bool on);                 // packed experts have no gradients and are left alone
+  LoraAdapter adapter = {};                   // empty: none
+
+  // What training changes: the adapter's tensors where there is one (the base is frozen), else all.
+  const std::map<std::string, at::Tensor>& trainable() const { return adapter.empty() ? tensors : adapter.tensors; }
+  void require_grad(bool on);  // of the trainable tensors; packed matrices never want one
 };
 
 using WeightShapes = std::map<std::string, std::vector<std::int64_t>>;

@@ -59,7 +59,7 @@ GptOssWeights init_weights(const GptOssConfig& config, RngStream rng) {
 }
 
 void GptOssWeights::require_grad(bool on) {
-  for (auto& [name, tensor] : tensors)
+  for (const auto& [name, tensor] : trainable())
     if (tensor.is_floating_point()) tensor.requires_grad_(on);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dataset/pairs.h"
+#include "model/lora.h"
 #include "pipeline/dataset_views.h"
 #include "rewards/reward.h"
 #include "rollout/prompt_encoder.h"
@@ -44,6 +45,7 @@ struct ExperimentOptions {
   std::int64_t vocabulary_prompts = 4000;  // training prompts that the vocabulary is trained on
   GptOssConfig model;
   std::optional<ExpertStorage> experts;  // of the checkpoint of run.init in memory; nothing: as it stores them
+  LoraOptions lora;                      // an adapter over the checkpoint of run.init
   WarmupOptions warmup;
   PolicyOptions policy;
   RewardOptions reward;

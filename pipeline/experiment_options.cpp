@@ -75,6 +75,7 @@ ExperimentOptions read_experiment_options(Config& config) {
       tokenizer.integer("prompts", 4000, {.meaning = "training prompts that the vocabulary is trained on", .min = 16});
   o.model = read_gpt_oss_config(config);
   o.experts = read_expert_storage(config);
+  o.lora = read_lora_options(config);
   o.warmup = read_warmup_options(config);
   o.policy = read_policy_options(config);
   o.reward = read_reward_options(config);

@@ -35,18 +35,24 @@ struct Session {
   EvaluationSet validation;
 };
 
-void prepare_run_folder(const ExperimentOptions& options, const fs::path& folder, bool resume) {
-  const fs::path stored = folder / "config.yaml";
-  if (!resume && fs::exists(stored)) {
+// Changes nothing on disk: whatever is wrong with the data is found before a run folder exists.
+void check_run_folder_is_free(const fs::path& folder, bool resume) {
+  const bool exists = fs::exists(folder / "config.yaml");
+  if (!resume && exists) {
     throw Error(ErrorKind::usage,
                 fmt::format("{} already holds a run: continue it with `train --resume {}`, or give another folder with "
                             "`--set run.dir=DIR`",
                             folder.string(), folder.string()));
   }
-  if (resume && !fs::exists(stored)) {
+  if (resume && !exists) {
     throw Error(ErrorKind::usage, fmt::format("nothing to resume: {} holds no config.yaml of a run", folder.string()));
   }
-  if (!resume) write_file_atomically(stored, options.config_yaml);
+  if (resume) check_run_folder(folder);
+}
+
+void claim_run_folder(const ExperimentOptions& options, const fs::path& folder) {
+  const fs::path stored = folder / "config.yaml";
+  if (!fs::exists(stored)) write_file_atomically(stored, options.config_yaml);
 }
 
 std::shared_ptr<const Tokenizer> prepare_vocabulary(const Session& session) {
@@ -81,19 +87,28 @@ void require_memory(const GptOssConfig& model) {
                           model.parameter_count(), needed_gb, machine_gb));
 }
 
+void open_initial_model(Session& session) {
+  const fs::path init = find_checkpoint(session.options.run.init);
+  session.model = std::make_unique<LanguageModel>(LanguageModel::load(init, {.experts = session.options.experts}));
+  if (session.options.lora.on()) session.model->add_adapter(session.options.lora, session.rng.child("adapter"));
+  log::info("starting from " + init.string());
+  if (session.model->config().experts == ExpertStorage::mxfp4 && !session.model->has_adapter())
+    log::warning(
+        "the experts are MXFP4 and stay as they are; model.experts: bf16 expands them, so that they are trained");
+}
+
 void prepare_model(Session& session) {
   if (!session.options.run.init.empty()) {
-    const fs::path init = find_checkpoint(session.options.run.init);
-    session.model = std::make_unique<LanguageModel>(LanguageModel::load(init, {.experts = session.options.experts}));
-    log::info("starting from " + init.string());
-    if (session.model->config().experts == ExpertStorage::mxfp4)
-      log::warning(
-          "the experts are MXFP4 and stay as they are; model.experts: bf16 expands them, so that they are trained");
+    open_initial_model(session);
+    claim_run_folder(session.options, session.folder);
   } else {
+    if (session.options.lora.on())
+      throw Error(ErrorKind::config, "model.lora.rank is above 0 without run.init: an adapter needs a stored base");
     if (session.options.experts == ExpertStorage::mxfp4)
       throw Error(ErrorKind::config,
                   "model.experts: mxfp4 is for a checkpoint given by run.init: a fresh model's experts are trained");
     require_memory(session.options.model);
+    claim_run_folder(session.options, session.folder);
     session.model = std::make_unique<LanguageModel>(session.options.model, prepare_vocabulary(session),
                                                     session.rng.child("weights"));
   }
@@ -161,7 +176,10 @@ StageResult warm_start(Session& session, const TrainingContext& context) {
   const fs::path kept = session.folder / "warm_start";
   StageResult result;
   if (fs::exists(kept / "manifest.json")) {
-    *session.model = LanguageModel::load(kept, {.experts = session.options.experts});
+    if (session.model->has_adapter())
+      session.model->restore_adapter(kept);
+    else
+      *session.model = LanguageModel::load(kept, {.experts = session.options.experts});
     log::info("stage 1 is done: continuing from " + kept.string());
     return result;
   }
@@ -226,7 +244,7 @@ fs::path run_folder_of(const ExperimentOptions& options) {
 TrainingRunResult run_training(const ExperimentOptions& options, bool resume, std::stop_token stop) {
   TrainingRunResult result;
   result.run_folder = run_folder_of(options);
-  prepare_run_folder(options, result.run_folder, resume);
+  check_run_folder_is_free(result.run_folder, resume);
   set_compute_threads(options.run.threads);
 
   Session session = open_session(options, result.run_folder, stop);

@@ -9,6 +9,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "model/lora_files_torch.h"
 #include "model/safetensors_torch.h"
 #include "trainer/checkpoints_torch.h"
 
@@ -131,6 +132,12 @@ std::optional<CheckpointStore::Finished> CheckpointStore::finished(const std::st
   });
 }
 
+void check_run_folder(const fs::path& run_folder) {
+  const CheckpointStore store(run_folder);
+  for (const char* stage : {"warmup", "policy"}) (void)store.finished(stage);
+  (void)store.latest();
+}
+
 void CheckpointStore::mark_finished(const std::string& stage, const Finished& finished) {
   const fs::path file = run_folder_ / "stages.json";
   json stages = fs::exists(file) ? read_json_file(file) : json::object();
@@ -172,6 +179,14 @@ void CheckpointStore::prune() const {
 }
 
 void restore_weights(const fs::path& checkpoint, LanguageModel& model) {
+  if (model.has_adapter()) {
+    if (!is_adapter_folder(checkpoint))
+      throw Error(ErrorKind::bad_data, fmt::format("{} holds no adapter, which this run's config asks for; use another "
+                                                   "run.dir",
+                                                   checkpoint.string()));
+    model.restore_adapter(checkpoint);
+    return;
+  }
   const LanguageModel stored = LanguageModel::load(checkpoint, {.experts = model.config().experts});
   if (stored.tokenizer().hash() != model.tokenizer().hash()) {
     throw Error(ErrorKind::bad_data, fmt::format("{} has another vocabulary than this run", checkpoint.string()));

@@ -51,7 +51,7 @@ bool is_router_parameter(const std::string& name) { return name.find(".router.")
 
 std::vector<NamedParameter> select_parameters(const GptOssWeights& weights, bool (*wanted)(const std::string& name)) {
   std::vector<NamedParameter> selected;
-  for (const auto& [name, value] : weights.tensors) {
+  for (const auto& [name, value] : weights.trainable()) {
     if (wanted(name) && value.is_floating_point()) selected.push_back({name, value});  // packed experts stay
   }
   if (selected.empty()) throw Error(ErrorKind::internal, "an optimiser was asked for parameters that the model lacks");
@@ -61,14 +61,14 @@ std::vector<NamedParameter> select_parameters(const GptOssWeights& weights, bool
 double clip_gradients(const GptOssWeights& weights, double clip_norm) {
   at::NoGradGuard no_grad;
   double squares = 0;
-  for (const auto& [name, value] : weights.tensors) {
+  for (const auto& [name, value] : weights.trainable()) {
     if (!value.grad().defined()) continue;
     const double norm = value.grad().norm().item().toDouble();
     squares += norm * norm;
   }
   const double total = std::sqrt(squares);
   if (clip_norm > 0 && total > clip_norm) {
-    for (const auto& [name, value] : weights.tensors) {
+    for (const auto& [name, value] : weights.trainable()) {
       if (value.grad().defined()) value.grad().mul_(clip_norm / total);
     }
   }
@@ -76,7 +76,7 @@ double clip_gradients(const GptOssWeights& weights, double clip_norm) {
 }
 
 void zero_gradients(const GptOssWeights& weights) {
-  for (const auto& [name, value] : weights.tensors) value.mutable_grad() = at::Tensor();
+  for (const auto& [name, value] : weights.trainable()) value.mutable_grad() = at::Tensor();
 }
 
 }  // namespace kc

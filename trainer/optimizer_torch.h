@@ -57,7 +57,8 @@ at::Tensor orthogonalise(const at::Tensor& matrices_BMN);
 bool is_muon_parameter(const std::string& name);
 bool is_router_parameter(const std::string& name);
 
-// Parameters that pass `wanted`, in the weights' order. Error{internal} when none does.
+// Trainable parameters (the adapter's where there is one) that pass `wanted`, in the weights' order. Error{internal}
+// when none does.
 std::vector<NamedParameter> select_parameters(const GptOssWeights& weights, bool (*wanted)(const std::string& name));
 
 // Norm over all gradients; gradients are scaled down to `clip_norm` when it is > 0 and exceeded.

@@ -34,7 +34,7 @@ SharedRows share_rows(const PolicyBatch& batch) {
   return shared;
 }
 
-// Per-token values of all members of the chosen rows, and the row of target_logits that each token reads.
+// Per-token values of all members of the chosen rows, and the trained position that each token reads; in that order.
 struct TokenValues {
   std::vector<TokenId> logit_rows;
   std::vector<TokenId> targets;
@@ -44,19 +44,31 @@ struct TokenValues {
 
 TokenValues token_values(const PolicyBatch& batch, const SharedRows& shared, std::span<const std::size_t> chosen) {
   TokenValues values;
-  TokenId first_row = 0;
+  TokenId position = 0;
   for (const std::size_t row : chosen) {
-    for (const std::size_t i : shared.members[row]) {
-      const PolicySequence& sequence = batch.sequences[i];
-      for (std::size_t k = 0; k < sequence.tokens.size(); ++k) {
-        values.logit_rows.push_back(first_row + static_cast<TokenId>(k));
+    for (std::size_t k = 0; k < shared.rows[row].targets.size(); ++k, ++position) {
+      for (const std::size_t i : shared.members[row]) {
+        const PolicySequence& sequence = batch.sequences[i];
+        values.logit_rows.push_back(position);
         values.targets.push_back(sequence.tokens[k]);
         values.sampler_logprobs.push_back(sequence.sampler_logprobs[k]);
         values.advantages.push_back(static_cast<float>(sequence.advantage));
       }
     }
-    first_row += static_cast<TokenId>(shared.rows[row].targets.size());
   }
+  return values;
+}
+
+// The values of one block's positions, counted from its first.
+TokenValues of_block(const TokenValues& all, const RowBlock& rows) {
+  const auto first = std::lower_bound(all.logit_rows.begin(), all.logit_rows.end(), rows.first);
+  const auto last = std::lower_bound(first, all.logit_rows.end(), rows.first + rows.count);
+  const auto part = [&](const auto& values) {
+    return std::decay_t<decltype(values)>(values.begin() + (first - all.logit_rows.begin()),
+                                          values.begin() + (last - all.logit_rows.begin()));
+  };
+  TokenValues values{part(all.logit_rows), part(all.targets), part(all.sampler_logprobs), part(all.advantages)};
+  for (TokenId& row : values.logit_rows) row -= static_cast<TokenId>(rows.first);
   return values;
 }
 
@@ -74,11 +86,12 @@ std::vector<TokenId> answer_indices(std::span<const TokenId> targets, const std:
 }
 
 at::Tensor learner_logprobs(const at::Tensor& logits_NV, const TokenValues& values, const PolicyLossOptions& options) {
+  const at::Tensor rows = id_tensor(values.logit_rows, logits_NV);
   if (options.answers.empty()) {
-    return target_logprobs(logits_NV, id_tensor(values.targets, logits_NV), options.temperature);
+    return target_logprobs(logits_NV, rows, id_tensor(values.targets, logits_NV), options.temperature);
   }
   const at::Tensor logits_N8 = logits_NV.index_select(1, id_tensor(options.answers, logits_NV));
-  return target_logprobs(logits_N8, id_tensor(answer_indices(values.targets, options.answers), logits_NV),
+  return target_logprobs(logits_N8, rows, id_tensor(answer_indices(values.targets, options.answers), logits_NV),
                          options.temperature);
 }
 
@@ -104,13 +117,15 @@ PolicyLossReport accumulate_policy_gradient(const GptOssConfig& config, const Gp
   for (const TargetSequence& row : shared.rows) report.forward_tokens += static_cast<std::int64_t>(row.input.size());
   for (const std::vector<std::size_t>& chosen : micro_batches(shared.rows, options.micro_batch_rows)) {
     const TokenValues values = token_values(batch, shared, chosen);
-    const at::Tensor row_logits = target_logits(config, weights, shared.rows, chosen);
-    const at::Tensor logits = row_logits.index_select(0, id_tensor(values.logit_rows, row_logits));
-    const at::Tensor logp = learner_logprobs(logits, values, options);
-    const at::Tensor sampler_logp = value_tensor(values.sampler_logprobs, logits);
-    const at::Tensor loss = importance_sampling_loss(logp, sampler_logp, value_tensor(values.advantages, logits));
-    loss.backward();
-    add_to_report(report, loss, logp.detach().sub(sampler_logp));
+    accumulate_over_logits(
+        config, weights, shared.rows, chosen, options.block_rows, [&](const at::Tensor& logits, const RowBlock& rows) {
+          const TokenValues block = of_block(values, rows);
+          const at::Tensor logp = learner_logprobs(logits, block, options);
+          const at::Tensor sampler_logp = value_tensor(block.sampler_logprobs, logits);
+          const at::Tensor loss = importance_sampling_loss(logp, sampler_logp, value_tensor(block.advantages, logits));
+          add_to_report(report, loss, logp.detach().sub(sampler_logp));
+          return loss;
+        });
   }
   if (report.trained_tokens > 0) report.kl_sample_train /= static_cast<double>(report.trained_tokens);
   return report;

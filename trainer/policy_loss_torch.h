@@ -19,6 +19,7 @@ struct PolicyLossOptions {
   double temperature = 1.0;  // of the rollouts: the learner's logits are divided by it as the sampler's were
   std::int64_t micro_batch_rows = 32;
   std::vector<TokenId> answers;  // not empty (`direct`): probabilities are renormalised over these tokens
+  std::int64_t block_rows = 0;   // accumulate_over_logits
 };
 
 struct PolicyLossReport {

@@ -61,7 +61,7 @@ class PolicyStep {
         rollout_{options.group_size, options.temperature,
                  options.policy_wire == "auto" ? context.encoder->wire() : wire_format_of(options.policy_wire)},
         advantage_(advantage_kind_of(options.advantage)),
-        loss_{options.temperature, options.micro_batch_rows, {}} {
+        loss_{options.temperature, options.micro_batch_rows, {}, 0} {
     if (rollout_.wire == WireFormat::direct) loss_.answers = context.encoder->bin_tokens();
   }
 

@@ -54,6 +54,10 @@ struct StageResult {
   std::string best_checkpoint;    // name under steps/ of that best
 };
 
+// Reads what a run folder says about its own state: Error{bad_data} names a damaged stages.json or checkpoint before
+// any work is done.
+void check_run_folder(const std::filesystem::path& run_folder);
+
 // Each continues from the run folder's `latest` when that belongs to the stage, to the same weights bit for bit as an
 // uninterrupted run; a finished stage only loads its final weights and returns its result. Checkpoint names count the
 // steps of both stages. When stopped: saves a checkpoint, then Error{interrupted}. Error{check_failed} when a loss or

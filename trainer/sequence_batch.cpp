@@ -68,7 +68,10 @@ std::vector<std::vector<std::size_t>> micro_batches(std::span<const TargetSequen
   return batches;
 }
 
-at::Tensor target_logits(const GptOssConfig& config, const GptOssWeights& weights,
+namespace {
+
+// Final-norm hidden states [N, H] at the trained positions.
+at::Tensor target_hidden(const GptOssConfig& config, const GptOssWeights& weights,
                          std::span<const TargetSequence> sequences, std::span<const std::size_t> chosen) {
   std::int64_t width = 0;
   for (const std::size_t i : chosen) width = std::max(width, static_cast<std::int64_t>(sequences[i].input.size()));
@@ -77,7 +80,24 @@ at::Tensor target_logits(const GptOssConfig& config, const GptOssWeights& weight
   batch.ids_BT = batch.ids_BT.to(device);
   const at::Tensor hidden = forward_hidden(config, weights, batch);
   const at::Tensor positions = long_tensor(flat_positions(sequences, chosen, width)).to(device);
-  return unembed(config, weights, hidden.reshape({-1, hidden.size(-1)}).index_select(0, positions));
+  return hidden.reshape({-1, hidden.size(-1)}).index_select(0, positions);
+}
+
+constexpr std::int64_t kBlockNumbers = std::int64_t{1} << 24;
+
+}  // namespace
+
+void accumulate_over_logits(const GptOssConfig& config, const GptOssWeights& weights,
+                            std::span<const TargetSequence> sequences, std::span<const std::size_t> chosen,
+                            std::int64_t block_rows, const BlockLoss& loss) {
+  const at::Tensor hidden = target_hidden(config, weights, sequences, chosen);
+  const at::Tensor cut = hidden.detach().requires_grad_(hidden.requires_grad());
+  const std::int64_t most = block_rows > 0 ? block_rows : std::max<std::int64_t>(1, kBlockNumbers / config.vocab_size);
+  for (std::int64_t first = 0; first < hidden.size(0); first += most) {
+    const RowBlock rows{first, std::min(most, hidden.size(0) - first)};
+    loss(unembed(config, weights, cut.narrow(0, first, rows.count)), rows).backward();
+  }
+  if (cut.grad().defined()) hidden.backward(cut.grad());
 }
 
 at::Tensor id_tensor(std::span<const TokenId> ids, const at::Tensor& like) {
@@ -93,6 +113,12 @@ at::Tensor value_tensor(std::span<const float> values, const at::Tensor& like) {
 at::Tensor target_logprobs(const at::Tensor& logits_NV, const at::Tensor& targets_N, double temperature) {
   const at::Tensor logits = temperature == 1.0 ? logits_NV : logits_NV.div(temperature);
   return at::log_softmax(logits, -1).gather(1, targets_N.unsqueeze(1)).squeeze(1);
+}
+
+at::Tensor target_logprobs(const at::Tensor& logits_NV, const at::Tensor& rows_M, const at::Tensor& targets_M,
+                           double temperature) {
+  const at::Tensor logits = temperature == 1.0 ? logits_NV : logits_NV.div(temperature);
+  return at::log_softmax(logits, -1).index({rows_M, targets_M});
 }
 
 }  // namespace kc

@@ -1,6 +1,7 @@
 #pragma once
 // Token sequences with trained positions -> log-probabilities of the targets. Legend as in model/transformer_torch.h.
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -25,10 +26,19 @@ struct TargetSequence {
 // padded. Deterministic; every index once.
 std::vector<std::vector<std::size_t>> micro_batches(std::span<const TargetSequence> sequences, std::int64_t rows);
 
-// Next-token logits [N, V] in fp32 at the trained positions of the chosen sequences, in order, on the weights' device;
-// only those positions are unembedded. Differentiable.
-at::Tensor target_logits(const GptOssConfig& config, const GptOssWeights& weights,
-                         std::span<const TargetSequence> sequences, std::span<const std::size_t> chosen);
+// Consecutive trained positions of the chosen sequences, in order: rows first to first + count of all of them.
+struct RowBlock {
+  std::int64_t first = 0, count = 0;
+};
+
+// Runs the chosen sequences once and adds the gradient of the sum of `loss` over blocks of trained positions to the
+// weights' gradients. `loss` gets a block's next-token logits [count, V] (fp32, on the weights' device) and returns a
+// scalar that depends on them alone. Only one block's logits exist at a time: at most `block_rows` rows, 0 = as many as
+// make 2^24 numbers, so that a vocabulary of 200,000 fits.
+using BlockLoss = std::function<at::Tensor(const at::Tensor& logits_NV, const RowBlock& rows)>;
+void accumulate_over_logits(const GptOssConfig& config, const GptOssWeights& weights,
+                            std::span<const TargetSequence> sequences, std::span<const std::size_t> chosen,
+                            std::int64_t block_rows, const BlockLoss& loss);
 
 // ids as an int64 tensor [N] on the device of `like`; values as a float32 tensor.
 at::Tensor id_tensor(std::span<const TokenId> ids, const at::Tensor& like);
@@ -36,5 +46,8 @@ at::Tensor value_tensor(std::span<const float> values, const at::Tensor& like);
 
 // log softmax(logits / temperature) of the target in each row: [N].
 at::Tensor target_logprobs(const at::Tensor& logits_NV, const at::Tensor& targets_N, double temperature = 1.0);
+// The same where target m reads row rows_M[m]: [M].
+at::Tensor target_logprobs(const at::Tensor& logits_NV, const at::Tensor& rows_M, const at::Tensor& targets_M,
+                           double temperature);
 
 }  // namespace kc

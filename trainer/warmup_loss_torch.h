@@ -11,7 +11,8 @@
 
 namespace kc {
 
-// What a row adds to its prompt when it also trains the rest of a `compact` answer.
+// What a row adds to its prompt when it also trains the rest of a `compact` answer. (In the `tool` wire every row
+// trains a whole call that states label_probabilities of its label.)
 struct AnswerTarget {
   Bin stated_bin = 0;              // fed after the prompt; drawn from the forecast as the policy would
   std::array<int, kBins> steps{};  // the model's direct forecast at this step, in steps of 5 %
@@ -25,11 +26,12 @@ struct WarmupBatch {
 
 struct WarmupLossOptions {
   std::int64_t micro_batch_rows = 32;
+  std::int64_t block_rows = 0;  // accumulate_over_logits
 };
 
 struct WarmupLossReport {
   double bin_loss = 0;          // mean cross-entropy of the bin token over the whole vocabulary
-  double probability_loss = 0;  // mean cross-entropy of the probability and stop tokens; 0 without such rows
+  double probability_loss = 0;  // mean cross-entropy of the other trained tokens; 0 without any
   double accuracy = 0;          // share of rows whose likeliest of the eight bins is the label
   std::int64_t forward_tokens = 0;
 };
@@ -40,7 +42,8 @@ WarmupLossReport accumulate_warmup_gradient(const GptOssConfig& config, const Gp
                                             const PromptEncoder& encoder, const WarmupBatch& batch,
                                             const WarmupLossOptions& options);
 
-// Targets for the first `rows` examples out of the current model's direct reading (no gradient).
+// Targets for the first `rows` examples out of the current model's direct reading (no gradient); none where the wire is
+// not `compact`.
 std::vector<AnswerTarget> answer_targets(Sampler& sampler, const PromptEncoder& encoder,
                                          std::span<const TrainingExample> examples, std::int64_t rows, RngStream rng);
 

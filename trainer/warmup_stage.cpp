@@ -12,7 +12,9 @@ bool not_for_muon(const std::string& name) { return !is_muon_parameter(name); }
 
 std::unique_ptr<Optimizer> warmup_optimizer(const GptOssWeights& weights, const WarmupOptions& options) {
   const AdamOptions adam{.learning_rate = options.adam_learning_rate};
-  if (options.optimizer == "adam") return make_adam(select_parameters(weights, every_parameter), adam);
+  // Muon's steps have the size that whole matrices want: an adapter's factors are stepped by Adam.
+  if (options.optimizer == "adam" || !weights.adapter.empty())
+    return make_adam(select_parameters(weights, every_parameter), adam);
   std::vector<std::unique_ptr<Optimizer>> parts;
   parts.push_back(make_muon(select_parameters(weights, is_muon_parameter),
                             {.learning_rate = options.muon_learning_rate, .momentum = options.momentum}));
@@ -71,7 +73,7 @@ StageResult run_warmup(const TrainingContext& context, const WarmupOptions& opti
     const auto examples = context.warmup_examples->batch(step, options.batch_pairs);
     const WarmupBatch batch = make_warmup_batch(context, options, examples, step, rng);
     const WarmupLossReport report = accumulate_warmup_gradient(context.model->config(), weights, *context.encoder,
-                                                               batch, {options.micro_batch_rows});
+                                                               batch, {options.micro_batch_rows, 0});
     require_finite(report.bin_loss + report.probability_loss, "the warm start's loss", step);
     const double gradient_norm = clip_gradients(weights, options.clip_norm);
     require_finite(gradient_norm, "the gradient's norm", step);

@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <array>
+#include <regex>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "model/lora_files_torch.h"
+#include "model/lora_targets_torch.h"
+
+namespace kc {
+namespace {
+
+using nlohmann::json;
+
+// Keys that do not change what an adapter computes, or that are read on their own below.
+constexpr std::array kHarmlessKeys = {"auto_mapping",
+                                      "base_model_name_or_path",
+                                      "exclude_modules",
+                                      "inference_mode",
+                                      "init_lora_weights",
+                                      "layers_pattern",
+                                      "layers_to_transform",
+                                      "lora_alpha",
+                                      "lora_dropout",
+                                      "megatron_core",
+                                      "peft_type",
+                                      "peft_version",
+                                      "qalora_group_size",
+                                      "r",
+                                      "revision",
+                                      "runtime_config",
+                                      "target_modules",
+                                      "target_parameters",
+                                      "task_type",
+                                      "use_rslora",
+                                      "bias",
+                                      "eva_config",
+                                      "ensure_weight_tying"};
+
+[[noreturn]] void fail(const std::filesystem::path& file, const std::string& key, const std::string& problem) {
+  throw Error(ErrorKind::bad_data, fmt::format("{}: key \"{}\": {}", file.string(), key, problem));
+}
+
+bool means_off(const json& value) {
+  return value.is_null() || value == false || (value.is_structured() && value.empty());
+}
+
+void refuse_unsupported(const std::filesystem::path& file, const json& root) {
+  for (const auto& [key, value] : root.items()) {
+    const bool harmless = std::find(kHarmlessKeys.begin(), kHarmlessKeys.end(), key) != kHarmlessKeys.end();
+    if (!harmless && !means_off(value))
+      fail(file, key, fmt::format("{} is not supported: it changes what the adapter computes", value.dump()));
+  }
+  if (root.contains("peft_type") && root["peft_type"] != "LORA")
+    fail(file, "peft_type", fmt::format("{} is not supported (only \"LORA\")", root["peft_type"].dump()));
+  if (root.contains("bias") && root["bias"] != "none")
+    fail(file, "bias", fmt::format("{} is not supported (only \"none\"): it changes the base", root["bias"].dump()));
+  const json init = root.value("init_lora_weights", json(true));
+  if (!init.is_boolean() && init != "gaussian" && init != "eva" && init != "orthogonal")
+    fail(file, "init_lora_weights", fmt::format("{} is not supported: it starts from a changed base", init.dump()));
+}
+
+std::vector<std::string> names_of(const std::filesystem::path& file, const json& root, const char* key) {
+  const json value = root.value(key, json());
+  if (value.is_null()) return {};
+  if (value.is_string()) return {value.get<std::string>()};
+  if (!value.is_array() || !std::all_of(value.begin(), value.end(), [](const json& v) { return v.is_string(); }))
+    fail(file, key, "expected a name or a list of names");
+  return value.get<std::vector<std::string>>();
+}
+
+template <class T>
+T number_of(const std::filesystem::path& file, const json& root, const char* key) {
+  if (!root.contains(key) || !root[key].is_number()) fail(file, key, "missing or not a number; it is required");
+  return root[key].get<T>();
+}
+
+}  // namespace
+
+bool is_adapter_folder(const std::filesystem::path& folder) {
+  return std::filesystem::exists(folder / "adapter_config.json");
+}
+
+AdapterConfig load_adapter_config(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "adapter_config.json";
+  const json root = read_json_file(file);
+  if (!root.is_object()) throw Error(ErrorKind::bad_data, file.string() + ": expected an object");
+  refuse_unsupported(file, root);
+  AdapterConfig c;
+  c.rank = number_of<std::int64_t>(file, root, "r");
+  c.alpha = number_of<double>(file, root, "lora_alpha");
+  if (c.rank < 1 || c.rank > (1 << 20)) fail(file, "r", "out of range (1 to 2^20)");
+  c.rank_stabilised = root.value("use_rslora", json()) == true;
+  if (const json base = root.value("base_model_name_or_path", json()); base.is_string()) c.base = base;
+  c.target_modules = names_of(file, root, "target_modules");
+  c.target_parameters = names_of(file, root, "target_parameters");
+  c.pattern = root.contains("target_modules") && root["target_modules"].is_string();
+  for (const char* key : {"exclude_modules", "layers_to_transform"})
+    c.some_layers = c.some_layers || !means_off(root.value(key, json()));
+  return c;
+}
+
+namespace {
+
+bool names(const std::string& target, const std::string& module) {
+  return module == target || module.ends_with("." + target);
+}
+
+bool matches(const AdapterConfig& config, const std::string& target, const AdaptedModule& module,
+             const std::filesystem::path& file) {
+  if (!config.pattern) return names(target, module.name);
+  if (target == "all-linear") return module.name != "lm_head";
+  try {
+    return std::regex_match(module.name, std::regex(target));
+  } catch (const std::regex_error&) {
+    fail(file, "target_modules", fmt::format("\"{}\" is not a regular expression that is understood here", target));
+  }
+}
+
+void check_target(const std::filesystem::path& file, const char* key, const std::string& target,
+                  const std::vector<std::string>& matched, const std::set<std::string>& found, bool some_layers) {
+  if (matched.empty())
+    fail(file, key,
+         fmt::format("target \"{}\" matches nothing in this model; it has self_attn.q_proj, k_proj, v_proj, o_proj and "
+                     "lm_head as modules, mlp.experts.gate_up_proj and down_proj as parameters",
+                     target));
+  bool any = false;
+  for (const std::string& module : matched) {
+    const bool has = found.contains(module);
+    any = any || has;
+    if (!has && !some_layers)
+      fail(file, key,
+           fmt::format("target \"{}\" names {}, for which adapter_model.safetensors has no tensors", target, module));
+  }
+  if (!any) fail(file, key, fmt::format("target \"{}\" has no tensors in adapter_model.safetensors", target));
+}
+
+}  // namespace
+
+void check_targets(const std::filesystem::path& folder, const AdapterConfig& config,
+                   const std::vector<AdaptedModule>& modules, const std::set<std::string>& found) {
+  const std::filesystem::path file = folder / "adapter_config.json";
+  std::set<std::string> wanted;
+  const auto check = [&](const char* key, const std::vector<std::string>& targets, bool experts) {
+    for (const std::string& target : targets) {
+      std::vector<std::string> matched;
+      for (const AdaptedModule& module : modules) {
+        if (module.experts != experts) continue;
+        if (experts ? names(target, module.name) : matches(config, target, module, file))
+          matched.push_back(module.name);
+      }
+      check_target(file, key, target, matched, found, config.some_layers);
+      wanted.insert(matched.begin(), matched.end());
+    }
+  };
+  check("target_modules", config.target_modules, false);
+  check("target_parameters", config.target_parameters, true);
+  for (const std::string& module : found)
+    if (!wanted.contains(module))
+      throw Error(ErrorKind::bad_data,
+                  fmt::format("{}: holds tensors for {}, which no target of adapter_config.json names",
+                              (folder / "adapter_model.safetensors").string(), module));
+}
+
+}  // namespace kc

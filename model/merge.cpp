@@ -1,0 +1,182 @@
+#include "model/merge.h"
+
+#include <iostream>
+#include <memory>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/progress.h"
+#include "model/lora_files_torch.h"
+#include "weights/checkpoint_writer.h"
+#include "weights/conversion.h"
+#include "weights/tensor_loading.h"
+#include "weights/tensor_tables.h"
+
+namespace kc {
+namespace {
+
+namespace fs = std::filesystem;
+
+at::ScalarType type_of(const TensorSpec& spec) {
+  if (spec.dtype == Dtype::bf16) return at::kBFloat16;
+  if (spec.dtype == Dtype::f32) return at::kFloat;
+  return at::kByte;
+}
+
+at::Tensor read(const TensorSource& source, const TensorSpec& spec, std::int64_t from, std::int64_t to) {
+  std::vector<std::int64_t> shape = spec.shape;
+  shape[0] = to - from;
+  at::Tensor out = at::empty(shape, type_of(spec));
+  read_rows(source, spec, from, to, static_cast<std::byte*>(out.mutable_data_ptr()));
+  return out;
+}
+
+// The adapter's pair of a stored tensor; undefined when it leaves the tensor alone.
+LowRank pair_of(const LoraAdapter& adapter, const std::string& tensor) {
+  if (tensor.ends_with(".mlp.experts.gate_up_proj"))
+    return gate_up_low_rank(adapter, tensor.substr(0, tensor.rfind('.')));
+  const std::string weight = ".weight";
+  return low_rank(adapter, tensor.ends_with(weight) ? tensor.substr(0, tensor.size() - weight.size()) : tensor);
+}
+
+// Rows [from, to) of s B A: of a linear weight [out, in] its rows, of experts [E, in, out] its experts.
+at::Tensor delta(const LowRank& pair, std::int64_t from, std::int64_t to) {
+  if (pair.a.dim() == 2) return at::mm(pair.b.narrow(0, from, to - from), pair.a).mul(pair.scale);
+  at::Tensor out = at::empty({to - from, pair.a.size(2), pair.b.size(1)}, pair.a.options());
+  for (std::int64_t e = from; e < to; ++e) {
+    const LowRank one = of_expert(pair, e);
+    at::Tensor target = out.select(0, e - from);
+    at::mm_out(target, one.a.t(), one.b.t());
+  }
+  return out.mul_(pair.scale);
+}
+
+// The base's storage, but for what the adapter cannot be folded into.
+GptOssConfig merged_config(const CheckpointFiles& files, const LoraAdapter& adapter) {
+  GptOssConfig config = files.config();
+  for (const auto& [name, tensor] : adapter.tensors)
+    if (name.find(".mlp.experts.") != std::string::npos) config.experts = ExpertStorage::expanded;
+  if (low_rank(adapter, "lm_head").defined()) config.tie_word_embeddings = false;
+  return config;
+}
+
+LoraAdapter adapter_for(const CheckpointFiles& files, const fs::path& folder) {
+  const GptOssConfig& config = files.config();
+  return load_adapter(folder, config, [&] {
+    GptOssConfig expanded = config;
+    expanded.experts = ExpertStorage::expanded;
+    const std::string wanted = config.tie_word_embeddings ? "model.embed_tokens.weight" : "lm_head.weight";
+    for (const TensorSpec& spec : tensor_table(expanded))
+      if (spec.name == wanted) return read(files.source(spec), spec, 0, spec.shape[0]);
+    throw Error(ErrorKind::internal, "a model without a head");
+  });
+}
+
+// Where a tensor of the merged folder is read from: a head that becomes its own starts as the embedding.
+TensorSource source_of(const CheckpointFiles& files, const TensorSpec& spec) {
+  if (spec.name != "lm_head.weight" || !files.config().tie_word_embeddings) return files.source(spec);
+  TensorSpec embedding = spec;
+  embedding.name = "model.embed_tokens.weight";
+  return files.source(embedding);
+}
+
+class Merger {
+ public:
+  Merger(const CheckpointFiles& files, const LoraAdapter& adapter, CheckpointWriter& writer,
+         const std::stop_token& stop)
+      : files_(files), adapter_(adapter), writer_(writer), stop_(stop) {}
+
+  // Whether the adapter changed it.
+  bool fold(const TensorSpec& spec) {
+    const LowRank pair = pair_of(adapter_, spec.name);
+    const TensorSource source = source_of(files_, spec);
+    for (const auto& [from, to] : row_ranges(spec)) {
+      if (stop_.stop_requested()) throw Error(ErrorKind::interrupted, "interrupted; nothing was written");
+      at::Tensor rows = read(source, spec, from, to);
+      if (pair.defined()) rows = rows.to(at::kFloat).add_(delta(pair, from, to)).to(rows.scalar_type());
+      writer_.write({static_cast<const std::byte*>(rows.const_data_ptr()), rows.nbytes()});
+    }
+    return pair.defined();
+  }
+
+ private:
+  const CheckpointFiles& files_;
+  const LoraAdapter& adapter_;
+  CheckpointWriter& writer_;
+  const std::stop_token& stop_;
+};
+
+void require_writable(const fs::path& model, const fs::path& adapter, const fs::path& out) {
+  for (const fs::path& read : {model, adapter})
+    if (fs::weakly_canonical(out) == fs::weakly_canonical(read))
+      throw Error(ErrorKind::usage, fmt::format("--out {} is a folder that is read: give another place", out.string()));
+  if (fs::exists(out) && !(fs::is_directory(out) && (fs::is_empty(out) || fs::exists(out / "config.json"))))
+    throw Error(ErrorKind::usage,
+                fmt::format("--out {} exists and is no model folder: give another place", out.string()));
+}
+
+}  // namespace
+
+Merge merge_adapter(const fs::path& model, const fs::path& adapter_folder, const fs::path& out,
+                    const std::stop_token& stop) {
+  const at::NoGradGuard no_grad;
+  require_writable(model, adapter_folder, out);
+  const CheckpointFiles files(model);
+  const LoraAdapter adapter = adapter_for(files, adapter_folder);
+  const GptOssConfig config = merged_config(files, adapter);
+  const std::vector<TensorSpec> table = tensor_table(config);
+  Merge result;
+  AtomicFolder staging(out);
+  CheckpointWriter writer(staging.staging(), table);
+  Merger merger(files, adapter, writer, stop);
+  Progress progress("merging " + adapter_folder.string(), static_cast<std::int64_t>(table.size()), "tensors");
+  for (const TensorSpec& spec : table) {
+    result.changed += merger.fold(spec) ? 1 : 0;
+    result.bytes += spec.bytes();
+    ++result.tensors;
+    progress.advance(1);
+  }
+  const auto hashes = writer.finish();
+  copy_other_files(model, staging.staging());
+  write_config_and_manifest(model, config, hashes, staging.staging());
+  staging.commit();
+  progress.finish();
+  return result;
+}
+
+void add_merge_command(CommandLine& line) {
+  struct Arguments {
+    CommandLine* line = nullptr;
+    std::string model, adapter, out;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  arguments->line = &line.subcommand(
+      "merge", "Fold a low-rank adapter into its base",
+      "  checkpoint merge --model gpt-oss-20b --adapter runs/a/best --out gpt-oss-20b-tuned", false, [arguments] {
+        const Merge done = merge_adapter(arguments->model, arguments->adapter, arguments->out, interrupt_token());
+        if (arguments->line->common().json)
+          std::cout << nlohmann::json{{"out", arguments->out},
+                                      {"tensors", done.tensors},
+                                      {"changed", done.changed},
+                                      {"bytes", done.bytes}}
+                           .dump()
+                    << "\n";
+        else
+          std::cout << fmt::format("{}: {} tensors, {} of them changed, {} bytes\n", arguments->out, done.tensors,
+                                   done.changed, done.bytes);
+        return 0;
+      });
+  arguments->line->option("--model", arguments->model, "model folder of the base", true)
+      .option("--adapter", arguments->adapter, "adapter folder (adapter_config.json), or a checkpoint that is one",
+              true)
+      .option("--out", arguments->out, "folder of the result; replaced when it is a model folder", true);
+}
+
+}  // namespace kc
