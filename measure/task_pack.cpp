@@ -12,7 +12,14 @@
 
 namespace kc {
 
-using namespace task_parts;
+using task_parts::located;
+using task_parts::NamedKernel;
+using task_parts::read_candidate;
+using task_parts::read_cases;
+using task_parts::read_cuda_part;
+using task_parts::read_identifier;
+using task_parts::read_seed;
+using task_parts::read_source;
 
 namespace {
 

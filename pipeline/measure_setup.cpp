@@ -26,7 +26,8 @@ std::vector<TaskPack> load_tasks(const std::string& path) {
   return load_task_packs(root);
 }
 
-OpenDevice open_device(const MeasureArguments& arguments, const DeviceOptions& options, std::vector<TaskPack> tasks) {
+OpenDevice open_device(const MeasureArguments& arguments, const DeviceOptions& options,
+                       const std::vector<TaskPack>& tasks) {
   OpenDevice device{make_device(arguments.device, options), {}};
   const std::string kind = kind_of_device(arguments.device, *device.measurer);
   std::vector<std::string> left_out;

@@ -21,6 +21,7 @@ struct OpenDevice {
 };
 
 // Opens the device and leaves out, with a warning, the tasks that do not name it; Error{bad_data} when none is left.
-OpenDevice open_device(const MeasureArguments& arguments, const DeviceOptions& options, std::vector<TaskPack> tasks);
+OpenDevice open_device(const MeasureArguments& arguments, const DeviceOptions& options,
+                       const std::vector<TaskPack>& tasks);
 
 }  // namespace kc

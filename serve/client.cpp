@@ -43,7 +43,7 @@ ErrorKind kind_of(int number) {
 class RemoteMeasurer : public Measurer {
  public:
   RemoteMeasurer(std::string url, const RemoteOptions& options) : url_(std::move(url)), options_(options), http_(url_) {
-    http_.set_bearer_token_auth(options.token.c_str());
+    http_.set_bearer_token_auth(options.token);
     http_.set_connection_timeout(milliseconds(options.connect_timeout_s));
     http_.set_read_timeout(milliseconds(options.poll_s + options.patience_s));
     http_.set_write_timeout(milliseconds(options.patience_s));

@@ -38,11 +38,11 @@ class ServerTest : public ::testing::Test {
     return to_text(text);
   }
   int post(const std::string& body, const std::string& type = "application/json") {
-    const auto result = http_.Post("/v1/jobs", body, type.c_str());
+    const auto result = http_.Post("/v1/jobs", body, type);
     return result ? result->status : -1;
   }
   int get(const std::string& path) {
-    const auto result = http_.Get(path.c_str());
+    const auto result = http_.Get(path);
     return result ? result->status : -1;
   }
   // Sends bytes as they are, and gives the beginning of what comes back; closes at once when `hang_up`.
