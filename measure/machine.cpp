@@ -123,12 +123,6 @@ CorePair choose_cores() {
   return {cores[0], cores[1], false};
 }
 
-int usable_cores() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-}
-
 DeviceLock::DeviceLock(const std::stop_token& stop)
     : cores_(::open("/sys/devices/system/cpu", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   bool told = false;

@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string>
 
+#include "base/cores.h"
 #include "forecast/measurement.h"
 #include "measure/process.h"
 
@@ -30,7 +31,6 @@ struct CorePair {
   bool shared = false;
 };
 CorePair choose_cores();
-int usable_cores();  // logical ones that this process may run on; at least 1
 
 // The right to time on this machine: one holder at a time, whoever's process it is. Waits for it; leaves no file.
 class DeviceLock {

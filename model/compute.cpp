@@ -7,18 +7,10 @@
 #include <ATen/Parallel.h>
 #include <torch/version.h>
 
+#include "base/cores.h"
 #include "model/language_model.h"
 
 namespace kc {
-namespace {
-
-int usable_cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
-
-}  // namespace
-
 void set_compute_threads(int threads) {
   // Every step allocates the same large tensors: keep their pages instead of returning them to the system each time,
   // which cost a sixth of a training step.

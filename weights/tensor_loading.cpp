@@ -92,11 +92,6 @@ struct Task {
 
 }  // namespace
 
-int usable_cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
-
 void run_in_parallel(std::int64_t count, int threads, const std::function<void(std::int64_t)>& task) {
   std::atomic<std::int64_t> next{0};
   std::atomic<bool> failed{false};

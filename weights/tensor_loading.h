@@ -7,11 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "base/cores.h"
 #include "weights/checkpoint_files.h"
 
 namespace kc {
-
-int usable_cores();  // that this process may run on
 
 // task(i) once for each i in [0, count), on `threads` threads (0: usable_cores()). The first exception is thrown again
 // after all threads have ended.

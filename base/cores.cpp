@@ -1,0 +1,14 @@
+#include "base/cores.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace kc {
+
+int usable_cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+}  // namespace kc
