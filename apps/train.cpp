@@ -16,7 +16,7 @@
 namespace {
 
 constexpr const char* kExamples =
-    "  train --config configs/brier.yaml                     the main job, about 15 minutes on 2 cores\n"
+    "  train --config configs/brier.yaml                     the main job, 3 to 6 minutes on 2 cores\n"
     "  train --config configs/quick.yaml                     the whole path in about a minute\n"
     "  train --config configs/crps.yaml --set run.seed=2     another reward, another seed\n"
     "  train --resume checkpoints/brier-1                    continue an interrupted run, bit for bit\n"

@@ -1,5 +1,5 @@
 #pragma once
-// The figures of docs/forecasting.md ("Evaluation") for rows with forecasts, each with its intervals.
+// The figures of docs/evaluation.md ("Evaluation") for rows with forecasts, each with its intervals.
 #include <map>
 #include <optional>
 #include <string>

@@ -13,7 +13,7 @@ namespace kc {
 std::string evaluation_table(const std::vector<std::pair<std::string, const Evaluation*>>& columns);
 std::string differences_table(const std::map<std::string, PairedDifference>& differences, const std::string& title);
 
-// JSON Lines, one per row and sample (docs/data-format.md, "Predictions"). Atomic.
+// JSON Lines, one per row and sample (docs/evaluation.md, "Predictions"). Atomic.
 void write_predictions(const std::filesystem::path& file, const std::vector<EvaluatedRow>& rows,
                        const std::string& surrogate_label);
 
