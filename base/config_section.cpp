@@ -29,7 +29,7 @@ std::optional<double> parse_number(const ConfigValue& value) {
   const char* end = value.text.data() + value.text.size();
   double number = 0;
   const auto [stop, error] = std::from_chars(begin, end, number);
-  if (error != std::errc() || stop != end || std::isnan(number)) return std::nullopt;
+  if (error != std::errc() || stop != end || !std::isfinite(number)) return std::nullopt;
   return number;
 }
 

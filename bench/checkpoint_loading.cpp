@@ -40,7 +40,7 @@ GptOssConfig cut_20b(std::int64_t layers) {
 }
 
 // Finite values: bfloat16 of magnitude 2^-8 to 2^-4, any block, scales 2^-7 to 2^0.
-void fill(const kc::TensorSpec& spec, std::uint64_t& state, std::vector<std::uint64_t>& words) {
+void fill(const kc::TensorHeader& spec, std::uint64_t& state, std::vector<std::uint64_t>& words) {
   const bool half = spec.dtype == kc::Dtype::bf16, scales = spec.name.ends_with("_scales");
   for (std::uint64_t& word : words) {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
@@ -54,11 +54,11 @@ int write_folder(const std::filesystem::path& folder, std::int64_t layers) {
   std::filesystem::create_directories(folder);
   const GptOssConfig config = cut_20b(layers);
   kc::save_gpt_oss_config(config, folder / "config.json");
-  const std::vector<kc::TensorSpec> table = kc::tensor_table(config);
+  const std::vector<kc::TensorHeader> table = kc::tensor_table(config);
   kc::CheckpointWriter writer(folder, table, 1'500'000'000);
   std::vector<std::uint64_t> words(1 << 20);
   std::uint64_t state = 88172645463325252U;
-  for (const kc::TensorSpec& spec : table)
+  for (const kc::TensorHeader& spec : table)
     for (std::int64_t left = spec.bytes(); left > 0;) {
       fill(spec, state, words);
       const auto part =
@@ -118,16 +118,16 @@ int load_folder(const std::filesystem::path& folder, const std::string& experts,
   const kc::CheckpointFiles files(folder);
   GptOssConfig config = files.config();
   config.experts = experts == "bf16" ? kc::ExpertStorage::expanded : kc::ExpertStorage::mxfp4;
-  const std::vector<kc::TensorSpec> table = kc::tensor_table(config);
+  const std::vector<kc::TensorHeader> table = kc::tensor_table(config);
   std::size_t bytes = 0;
-  for (const kc::TensorSpec& spec : table) bytes += static_cast<std::size_t>(spec.bytes());
+  for (const kc::TensorHeader& spec : table) bytes += static_cast<std::size_t>(spec.bytes());
   const Seconds copying = copy_seconds(bytes, threads);
   std::ofstream("/proc/self/clear_refs") << "5";  // the peak starts again
   const std::int64_t before = status_kb("VmRSS:");
   const Memory memory(bytes);
   std::vector<kc::LoadTarget> targets;
   std::size_t place = 0;
-  for (const kc::TensorSpec& spec : table) {
+  for (const kc::TensorHeader& spec : table) {
     targets.push_back({spec, memory.data + place});
     place += static_cast<std::size_t>(spec.bytes());
   }

@@ -51,6 +51,26 @@ class PendingFile {
   fs::path path_, pending_;
 };
 
+bool holds_logits(const fs::path& file) {
+  try {
+    const SafetensorsFile opened(file);
+    return opened.tensors().size() == 1 && opened.tensors().front().spec.name == "logits";
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Only a file of logits is ever replaced: never a device, a folder or a model's own weights.
+void check_target(const fs::path& out) {
+  const fs::path folder = out.has_parent_path() ? out.parent_path() : fs::path(".");
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored))
+    throw Error(ErrorKind::usage, fmt::format("--out {}: the folder {} is not there", out.string(), folder.string()));
+  if (fs::exists(out, ignored) && !holds_logits(out))
+    throw Error(ErrorKind::usage,
+                fmt::format("--out {}: is there and is no file of logits; name a new one", out.string()));
+}
+
 struct Loaded {
   GptOssConfig config;
   GptOssWeights weights;
@@ -119,6 +139,7 @@ std::vector<TokenId> read_token_file(const fs::path& file, std::int64_t vocabula
 std::int64_t write_logits(const LogitsJob& job) {
   const at::NoGradGuard no_grad;
   const std::vector<TokenId> tokens = read_token_file(job.tokens, load_checkpoint_config(job.model).vocab_size);
+  check_target(job.out);
   const Loaded model = load(job);
   const at::Tensor hidden_TH = hidden_states(model, tokens);
   const std::int64_t count = hidden_TH.size(0);

@@ -26,7 +26,8 @@ LoraOptions read_lora_options(Config& config) {
                      {.meaning = "rank of a low-rank adapter over the frozen model of run.init; 0 = train all weights",
                       .min = 0,
                       .max = 4096});
-  o.alpha = s.number("alpha", o.alpha, {.meaning = "the adapter's output is scaled by alpha / rank", .min = 0});
+  o.alpha =
+      s.number("alpha", o.alpha, {.meaning = "the adapter's output is scaled by alpha / rank", .min = 0, .max = 1e6});
   o.targets = s.texts("targets", o.targets, {.meaning = "parts with an adapter: attention, experts, unembedding"});
   o.shared_experts = s.choice("experts", "shared", {"shared", "per_expert"},
                               {.meaning = "shared: one side of each expert pair is common to all experts"}) == "shared";

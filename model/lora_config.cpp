@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <regex>
 
 #include <fmt/format.h>
@@ -21,7 +22,6 @@ constexpr std::array kHarmlessKeys = {"auto_mapping",
                                       "exclude_modules",
                                       "inference_mode",
                                       "init_lora_weights",
-                                      "layers_pattern",
                                       "layers_to_transform",
                                       "lora_alpha",
                                       "lora_dropout",
@@ -72,6 +72,15 @@ std::vector<std::string> names_of(const std::filesystem::path& file, const json&
   return value.get<std::vector<std::string>>();
 }
 
+std::vector<std::int64_t> layers_of(const std::filesystem::path& file, const json& root) {
+  const json value = root.value("layers_to_transform", json());
+  if (value.is_null()) return {};
+  const json list = value.is_array() ? value : json::array({value});
+  if (!std::all_of(list.begin(), list.end(), [](const json& v) { return v.is_number_integer(); }))
+    fail(file, "layers_to_transform", "expected the number of a layer or a list of them");
+  return list.get<std::vector<std::int64_t>>();
+}
+
 template <class T>
 T number_of(const std::filesystem::path& file, const json& root, const char* key) {
   if (!root.contains(key) || !root[key].is_number()) fail(file, key, "missing or not a number; it is required");
@@ -90,16 +99,22 @@ AdapterConfig load_adapter_config(const std::filesystem::path& folder) {
   if (!root.is_object()) throw Error(ErrorKind::bad_data, file.string() + ": expected an object");
   refuse_unsupported(file, root);
   AdapterConfig c;
+  if (root.contains("r") && !root["r"].is_number_integer()) fail(file, "r", "expected a whole number");
   c.rank = number_of<std::int64_t>(file, root, "r");
   c.alpha = number_of<double>(file, root, "lora_alpha");
   if (c.rank < 1 || c.rank > (1 << 20)) fail(file, "r", "out of range (1 to 2^20)");
-  c.rank_stabilised = root.value("use_rslora", json()) == true;
+  if (!std::isfinite(c.alpha)) fail(file, "lora_alpha", "is not a finite number");
+  const json stabilised = root.value("use_rslora", json(false));
+  if (!stabilised.is_boolean() && !stabilised.is_null()) fail(file, "use_rslora", "expected true or false");
+  c.rank_stabilised = stabilised == true;
   if (const json base = root.value("base_model_name_or_path", json()); base.is_string()) c.base = base;
   c.target_modules = names_of(file, root, "target_modules");
   c.target_parameters = names_of(file, root, "target_parameters");
   c.pattern = root.contains("target_modules") && root["target_modules"].is_string();
-  for (const char* key : {"exclude_modules", "layers_to_transform"})
-    c.some_layers = c.some_layers || !means_off(root.value(key, json()));
+  if (root.value("exclude_modules", json()).is_string())
+    fail(file, "exclude_modules", "a regular expression is not supported: list the names");
+  c.excluded = names_of(file, root, "exclude_modules");
+  c.layers = layers_of(file, root);
   return c;
 }
 
@@ -107,6 +122,16 @@ namespace {
 
 bool names(const std::string& target, const std::string& module) {
   return module == target || module.ends_with("." + target);
+}
+
+// Whether layers_to_transform and exclude_modules leave the module to its targets. lm_head belongs to no layer.
+bool admitted(const AdapterConfig& config, const std::string& module) {
+  if (std::any_of(config.excluded.begin(), config.excluded.end(),
+                  [&](const std::string& excluded) { return names(excluded, module); }))
+    return false;
+  return config.layers.empty() || module == "lm_head" ||
+         std::any_of(config.layers.begin(), config.layers.end(),
+                     [&](std::int64_t layer) { return module.starts_with(fmt::format("model.layers.{}.", layer)); });
 }
 
 bool matches(const AdapterConfig& config, const std::string& target, const AdaptedModule& module,
@@ -121,7 +146,7 @@ bool matches(const AdapterConfig& config, const std::string& target, const Adapt
 }
 
 void check_target(const std::filesystem::path& file, const char* key, const std::string& target,
-                  const std::vector<std::string>& matched, const std::set<std::string>& found, bool some_layers) {
+                  const std::vector<std::string>& matched, const std::set<std::string>& found) {
   if (matched.empty())
     fail(file, key,
          fmt::format("target \"{}\" matches nothing in this model; it has self_attn.q_proj, k_proj, v_proj, o_proj and "
@@ -131,7 +156,7 @@ void check_target(const std::filesystem::path& file, const char* key, const std:
   for (const std::string& module : matched) {
     const bool has = found.contains(module);
     any = any || has;
-    if (!has && !some_layers)
+    if (!has)
       fail(file, key,
            fmt::format("target \"{}\" names {}, for which adapter_model.safetensors has no tensors", target, module));
   }
@@ -148,11 +173,11 @@ void check_targets(const std::filesystem::path& folder, const AdapterConfig& con
     for (const std::string& target : targets) {
       std::vector<std::string> matched;
       for (const AdaptedModule& module : modules) {
-        if (module.experts != experts) continue;
+        if (module.experts != experts || !admitted(config, module.name)) continue;
         if (experts ? names(target, module.name) : matches(config, target, module, file))
           matched.push_back(module.name);
       }
-      check_target(file, key, target, matched, found, config.some_layers);
+      check_target(file, key, target, matched, found);
       wanted.insert(matched.begin(), matched.end());
     }
   };
@@ -160,9 +185,9 @@ void check_targets(const std::filesystem::path& folder, const AdapterConfig& con
   check("target_parameters", config.target_parameters, true);
   for (const std::string& module : found)
     if (!wanted.contains(module))
-      throw Error(ErrorKind::bad_data,
-                  fmt::format("{}: holds tensors for {}, which no target of adapter_config.json names",
-                              (folder / "adapter_model.safetensors").string(), module));
+      throw Error(ErrorKind::bad_data, fmt::format("{}: holds tensors for {}, which no target of adapter_config.json "
+                                                   "names (layers_to_transform and exclude_modules counted)",
+                                                   (folder / "adapter_model.safetensors").string(), module));
 }
 
 }  // namespace kc

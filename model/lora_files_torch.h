@@ -26,7 +26,8 @@ struct AdapterConfig {
   std::vector<std::string> target_modules;  // names; or, when `pattern`, one regular expression over whole names
   bool pattern = false;
   std::vector<std::string> target_parameters;  // names of expert parameters
-  bool some_layers = false;                    // the config restricts the layers itself
+  std::vector<std::int64_t> layers;            // layers_to_transform; empty: all
+  std::vector<std::string> excluded;           // exclude_modules: names
 };
 AdapterConfig load_adapter_config(const std::filesystem::path& folder);
 

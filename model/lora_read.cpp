@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <ATen/ops/all.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/item.h>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "model/lora_files_torch.h"
@@ -61,7 +65,11 @@ Pairs read_pairs(const std::filesystem::path& folder, const std::function<at::Te
       pairs.fail(rest, "is not the base's lm_head: the adapter belongs to another base");
   }
   for (const auto& [path, pair] : pairs.by_path)
-    if (!pair.a.defined() || !pair.b.defined()) pairs.fail(path, "has only one of lora_A and lora_B");
+    if (!pair.a.defined() || !pair.b.defined()) {
+      pairs.fail(path, "has only one of lora_A and lora_B");
+    } else if (!at::isfinite(pair.a).all().item<bool>() || !at::isfinite(pair.b).all().item<bool>()) {
+      pairs.fail(path, "holds numbers that are not finite");
+    }
   return pairs;
 }
 

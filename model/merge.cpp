@@ -24,13 +24,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-at::ScalarType type_of(const TensorSpec& spec) {
+at::ScalarType type_of(const TensorHeader& spec) {
   if (spec.dtype == Dtype::bf16) return at::kBFloat16;
   if (spec.dtype == Dtype::f32) return at::kFloat;
   return at::kByte;
 }
 
-at::Tensor read(const TensorSource& source, const TensorSpec& spec, std::int64_t from, std::int64_t to) {
+at::Tensor read(const TensorSource& source, const TensorHeader& spec, std::int64_t from, std::int64_t to) {
   std::vector<std::int64_t> shape = spec.shape;
   shape[0] = to - from;
   at::Tensor out = at::empty(shape, type_of(spec));
@@ -73,16 +73,16 @@ LoraAdapter adapter_for(const CheckpointFiles& files, const fs::path& folder) {
     GptOssConfig expanded = config;
     expanded.experts = ExpertStorage::expanded;
     const std::string wanted = config.tie_word_embeddings ? "model.embed_tokens.weight" : "lm_head.weight";
-    for (const TensorSpec& spec : tensor_table(expanded))
+    for (const TensorHeader& spec : tensor_table(expanded))
       if (spec.name == wanted) return read(files.source(spec), spec, 0, spec.shape[0]);
     throw Error(ErrorKind::internal, "a model without a head");
   });
 }
 
 // Where a tensor of the merged folder is read from: a head that becomes its own starts as the embedding.
-TensorSource source_of(const CheckpointFiles& files, const TensorSpec& spec) {
+TensorSource source_of(const CheckpointFiles& files, const TensorHeader& spec) {
   if (spec.name != "lm_head.weight" || !files.config().tie_word_embeddings) return files.source(spec);
-  TensorSpec embedding = spec;
+  TensorHeader embedding = spec;
   embedding.name = "model.embed_tokens.weight";
   return files.source(embedding);
 }
@@ -94,7 +94,7 @@ class Merger {
       : files_(files), adapter_(adapter), writer_(writer), stop_(stop) {}
 
   // Whether the adapter changed it.
-  bool fold(const TensorSpec& spec) {
+  bool fold(const TensorHeader& spec) {
     const LowRank pair = pair_of(adapter_, spec.name);
     const TensorSource source = source_of(files_, spec);
     for (const auto& [from, to] : row_ranges(spec)) {
@@ -131,13 +131,13 @@ Merge merge_adapter(const fs::path& model, const fs::path& adapter_folder, const
   const CheckpointFiles files(model);
   const LoraAdapter adapter = adapter_for(files, adapter_folder);
   const GptOssConfig config = merged_config(files, adapter);
-  const std::vector<TensorSpec> table = tensor_table(config);
+  const std::vector<TensorHeader> table = tensor_table(config);
   Merge result;
   AtomicFolder staging(out);
   CheckpointWriter writer(staging.staging(), table);
   Merger merger(files, adapter, writer, stop);
   Progress progress("merging " + adapter_folder.string(), static_cast<std::int64_t>(table.size()), "tensors");
-  for (const TensorSpec& spec : table) {
+  for (const TensorHeader& spec : table) {
     result.changed += merger.fold(spec) ? 1 : 0;
     result.bytes += spec.bytes();
     ++result.tensors;

@@ -56,7 +56,7 @@ std::int64_t integer_at(const std::filesystem::path& file, const json& root, con
 GptOssWeights load_weights(const CheckpointFiles& files, const GptOssConfig& config, const std::string& expected_hash) {
   GptOssWeights weights;
   std::vector<LoadTarget> targets;
-  for (const TensorSpec& spec : tensor_table(config)) {
+  for (const TensorHeader& spec : tensor_table(config)) {
     at::Tensor tensor = at::empty(spec.shape, at::TensorOptions().dtype(scalar_type(spec.dtype)));
     targets.push_back({spec, static_cast<std::byte*>(tensor.mutable_data_ptr())});
     weights.tensors[spec.name] = std::move(tensor);

@@ -30,7 +30,7 @@ at::ScalarType scalar_type(Dtype dtype) {
   throw Error(ErrorKind::internal, "scalar_type: no such dtype");
 }
 
-TensorSpec spec_of(const std::string& name, const at::Tensor& tensor) {
+TensorHeader spec_of(const std::string& name, const at::Tensor& tensor) {
   for (const Dtype dtype :
        {Dtype::f64, Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i64, Dtype::i32, Dtype::u8, Dtype::boolean})
     if (scalar_type(dtype) == tensor.scalar_type()) return {name, dtype, tensor.sizes().vec()};
@@ -50,7 +50,7 @@ std::map<std::string, at::Tensor> read_safetensors(const std::filesystem::path& 
 }
 
 std::string write_safetensors(const std::filesystem::path& file, const std::map<std::string, at::Tensor>& tensors) {
-  std::vector<TensorSpec> specs;
+  std::vector<TensorHeader> specs;
   specs.reserve(tensors.size());
   for (const auto& [name, tensor] : tensors) specs.push_back(spec_of(name, tensor));
   SafetensorsWriter writer(file, specs);

@@ -11,7 +11,7 @@
 namespace kc {
 
 at::ScalarType scalar_type(Dtype dtype);
-TensorSpec spec_of(const std::string& name, const at::Tensor& tensor);
+TensorHeader spec_of(const std::string& name, const at::Tensor& tensor);
 
 // Error{bad_data} as SafetensorsFile. Tensors own their memory.
 std::map<std::string, at::Tensor> read_safetensors(const std::filesystem::path& file);

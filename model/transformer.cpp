@@ -107,7 +107,7 @@ ModelWeights model_weights(const GptOssConfig& config, const GptOssWeights& weig
 namespace {
 
 at::Tensor queries_keys_values(const at::Tensor& x, const LayerWeights& w) {
-  const at::Tensor qkv = at::linear(x, w.qkv, w.qkv_bias);
+  at::Tensor qkv = at::linear(x, w.qkv, w.qkv_bias);
   if (!w.q_lora.defined() && !w.k_lora.defined() && !w.v_lora.defined()) return qkv;
   std::vector<at::Tensor> parts;
   std::int64_t from = 0;

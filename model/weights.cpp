@@ -30,7 +30,7 @@ at::Tensor normal_tensor(const std::vector<std::int64_t>& shape, double deviatio
 
 WeightShapes weight_shapes(const GptOssConfig& config) {
   WeightShapes shapes;
-  for (TensorSpec& spec : tensor_table(config)) shapes[spec.name] = std::move(spec.shape);
+  for (TensorHeader& spec : tensor_table(config)) shapes[spec.name] = std::move(spec.shape);
   return shapes;
 }
 

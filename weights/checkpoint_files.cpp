@@ -118,10 +118,18 @@ void CheckpointFiles::collect() {
         complain(file->path(),
                  fmt::format("tensor \"{}\" stands in {} as well", name, it->second.file->path().string()));
       const auto listed = listed_.find(name);
+      if (!index_.empty() && listed == listed_.end())
+        complain(index_,
+                 fmt::format("tensor \"{}\" of {} is not in its weight_map", name, file->path().filename().string()));
       if (!index_.empty() && listed != listed_.end() && listed->second != file->path().filename())
         complain(index_, fmt::format("tensor \"{}\": said to be in {}, but stands in {}", name, listed->second,
                                      file->path().filename().string()));
     }
+  for (const auto& [name, file] : listed_)
+    if (!stored_.contains(name) && std::any_of(files_.begin(), files_.end(), [&file = file](const auto& opened) {
+          return opened->path().filename() == file;
+        }))
+      complain(index_, fmt::format("tensor \"{}\" is said to be in {}, which does not hold it", name, file));
 }
 
 void CheckpointFiles::settle_dtype() {
@@ -130,21 +138,21 @@ void CheckpointFiles::settle_dtype() {
 }
 
 void CheckpointFiles::check_table() {
-  const std::vector<TensorSpec> table =
+  const std::vector<TensorHeader> table =
       layout_ == CheckpointLayout::original ? original_tensor_table(config_) : tensor_table(config_);
   const fs::path& where = !index_.empty()                         ? index_
                           : layout_ == CheckpointLayout::original ? folder_
                           : files_.empty()                        ? folder_
                                                                   : files_.front()->path();
   std::set<std::string> known;
-  for (const TensorSpec& wanted : table) {
+  for (const TensorHeader& wanted : table) {
     known.insert(wanted.name);
     const StoredTensor found = find(wanted.name);
     if (found.file == nullptr) {
       if (!files_.empty()) complain(where, fmt::format("tensor \"{}\" is missing", wanted.name));
       continue;
     }
-    const TensorSpec& spec = found.entry->spec;
+    const TensorHeader& spec = found.entry->spec;
     if (spec.shape != wanted.shape)
       complain(found.file->path(), fmt::format("tensor \"{}\" has shape {}, config.json asks for {}", wanted.name,
                                                shape_text(spec.shape), shape_text(wanted.shape)));
@@ -167,7 +175,7 @@ StoredTensor CheckpointFiles::find(const std::string& stored_name) const {
   return it == stored_.end() ? StoredTensor{} : it->second;
 }
 
-TensorSource CheckpointFiles::source(const TensorSpec& wanted) const {
+TensorSource CheckpointFiles::source(const TensorHeader& wanted) const {
   const auto lookup = [&](const std::string& name) {
     TensorSource source;
     if (layout_ == CheckpointLayout::original) {

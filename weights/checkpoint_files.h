@@ -54,7 +54,7 @@ class CheckpointFiles {
 
   // The source of `wanted`, a tensor of tensor_table(config) for `config` = config() with other dtype or experts.
   // Error{bad_data} when the folder cannot give it: experts as MXFP4 from a folder that holds them expanded.
-  TensorSource source(const TensorSpec& wanted) const;
+  TensorSource source(const TensorHeader& wanted) const;
 
  private:
   void open_listed_files();

@@ -11,15 +11,15 @@
 
 namespace kc {
 
-CheckpointWriter::CheckpointWriter(std::filesystem::path folder, std::vector<TensorSpec> tensors,
+CheckpointWriter::CheckpointWriter(std::filesystem::path folder, std::vector<TensorHeader> tensors,
                                    std::int64_t shard_bytes)
     : folder_(std::move(folder)) {
   plan(std::move(tensors), shard_bytes);
 }
 
-void CheckpointWriter::plan(std::vector<TensorSpec> tensors, std::int64_t shard_bytes) {
+void CheckpointWriter::plan(std::vector<TensorHeader> tensors, std::int64_t shard_bytes) {
   shards_.emplace_back();
-  for (TensorSpec& tensor : tensors) {
+  for (TensorHeader& tensor : tensors) {
     if (shards_.back().bytes > 0 && shards_.back().bytes + tensor.bytes() > shard_bytes) shards_.emplace_back();
     shards_.back().bytes += tensor.bytes();
     shards_.back().tensors.push_back(std::move(tensor));
@@ -55,7 +55,7 @@ void CheckpointWriter::write_index() const {
   std::int64_t total = 0;
   for (const Shard& shard : shards_) {
     total += shard.bytes;
-    for (const TensorSpec& tensor : shard.tensors) map[tensor.name] = shard.name;
+    for (const TensorHeader& tensor : shard.tensors) map[tensor.name] = shard.name;
   }
   write_json_file(folder_ / "model.safetensors.index.json",
                   {{"metadata", {{"total_size", total}}}, {"weight_map", map}});

@@ -19,7 +19,7 @@ inline constexpr std::int64_t kDefaultShardBytes = 5'000'000'000;
 // `shard_bytes` (a larger tensor has a shard of its own). Not atomic: `folder` is an AtomicFolder's staging folder.
 class CheckpointWriter {
  public:
-  CheckpointWriter(std::filesystem::path folder, std::vector<TensorSpec> tensors,
+  CheckpointWriter(std::filesystem::path folder, std::vector<TensorHeader> tensors,
                    std::int64_t shard_bytes = kDefaultShardBytes);
 
   // The next bytes of the tensors, one after the other in the given order, in pieces of any size.
@@ -30,10 +30,10 @@ class CheckpointWriter {
  private:
   struct Shard {
     std::string name;
-    std::vector<TensorSpec> tensors;
+    std::vector<TensorHeader> tensors;
     std::int64_t bytes = 0;
   };
-  void plan(std::vector<TensorSpec> tensors, std::int64_t shard_bytes);
+  void plan(std::vector<TensorHeader> tensors, std::int64_t shard_bytes);
   void close_shard();
   void write_index() const;
 

@@ -26,7 +26,7 @@ class Stream {
   Stream(CheckpointWriter& writer, Progress& progress, int threads, const std::stop_token& stop)
       : writer_(writer), progress_(progress), threads_(threads > 0 ? threads : usable_cores()), stop_(stop) {}
 
-  void copy(const TensorSource& source, const TensorSpec& spec) {
+  void copy(const TensorSource& source, const TensorHeader& spec) {
     const auto ranges = row_ranges(spec);
     const std::int64_t row = spec.bytes() / std::max<std::int64_t>(1, spec.shape.empty() ? 1 : spec.shape[0]);
     for (std::size_t first = 0; first < ranges.size(); first += static_cast<std::size_t>(threads_)) {
@@ -121,9 +121,9 @@ Conversion convert_checkpoint(const fs::path& folder, const fs::path& out, const
   const CheckpointFiles files(folder);
   Conversion result;
   result.config = wanted_config(files, options);
-  const std::vector<TensorSpec> table = tensor_table(result.config);
+  const std::vector<TensorHeader> table = tensor_table(result.config);
   std::vector<TensorSource> sources;
-  for (const TensorSpec& spec : table) {
+  for (const TensorHeader& spec : table) {
     sources.push_back(files.source(spec));
     result.bytes += spec.bytes();
   }

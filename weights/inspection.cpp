@@ -25,7 +25,7 @@ std::string group_of(const std::string& name) {
 bool is_scales(const std::string& name) { return name.ends_with("_scales") || name.ends_with(".scales"); }
 bool is_blocks(const std::string& name) { return name.ends_with("_blocks") || name.ends_with(".blocks"); }
 
-std::int64_t values_of(const TensorSpec& spec) {
+std::int64_t values_of(const TensorHeader& spec) {
   if (spec.dtype != Dtype::u8) return spec.elements();
   return is_scales(spec.name) ? 0 : is_blocks(spec.name) ? 2 * spec.elements() : spec.elements();
 }

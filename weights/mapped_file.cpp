@@ -31,7 +31,8 @@ struct Descriptor {
 }  // namespace
 
 MappedFile::MappedFile(std::filesystem::path path) : path_(std::move(path)) {
-  const Descriptor file{open(path_.c_str(), O_RDONLY | O_CLOEXEC)};
+  // Not to wait for a writer where the name is a pipe.
+  const Descriptor file{open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status{};
   if (file.value < 0 || fstat(file.value, &status) != 0) fail(path_, "opened");
   if (!S_ISREG(status.st_mode))

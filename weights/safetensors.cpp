@@ -37,7 +37,7 @@ constexpr std::array<DtypeInfo, 8> kDtypes = {{{"F64", Dtype::f64, 8},
 }
 
 // The byte count of a shape; fails on negative sizes and on what no file can hold.
-std::uint64_t checked_bytes(const std::filesystem::path& file, const TensorSpec& spec) {
+std::uint64_t checked_bytes(const std::filesystem::path& file, const TensorHeader& spec) {
   auto bytes = static_cast<std::uint64_t>(size_of(spec.dtype));
   for (const std::int64_t size : spec.shape) {
     if (size < 0 || (size > 0 && bytes > (std::uint64_t{1} << 48) / static_cast<std::uint64_t>(size)))
@@ -102,10 +102,10 @@ json parse_header(const std::filesystem::path& file, std::string_view text) {
   return header;
 }
 
-std::string header_text(const std::vector<TensorSpec>& tensors) {
+std::string header_text(const std::vector<TensorHeader>& tensors) {
   json header = {{"__metadata__", {{"format", "pt"}}}};
   std::int64_t end = 0;
-  for (const TensorSpec& t : tensors) {
+  for (const TensorHeader& t : tensors) {
     header[t.name] = {{"dtype", name_of(t.dtype)}, {"shape", t.shape}, {"data_offsets", {end, end + t.bytes()}}};
     end += t.bytes();
   }
@@ -134,13 +134,13 @@ std::optional<Dtype> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::int64_t TensorSpec::elements() const {
+std::int64_t TensorHeader::elements() const {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) count *= size;
   return count;
 }
 
-std::int64_t TensorSpec::bytes() const { return elements() * size_of(dtype); }
+std::int64_t TensorHeader::bytes() const { return elements() * size_of(dtype); }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
@@ -165,12 +165,12 @@ std::span<const std::byte> SafetensorsFile::data(const TensorEntry& entry) const
   return file_.bytes().subspan(data_start_ + entry.from, entry.to - entry.from);
 }
 
-SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, const std::vector<TensorSpec>& tensors)
+SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, const std::vector<TensorHeader>& tensors)
     : path_(std::move(path)), out_(path_, std::ios::binary | std::ios::trunc) {
   const std::string header = header_text(tensors);
   const std::uint64_t length = header.size();
   left_ = 8 + static_cast<std::int64_t>(length);
-  for (const TensorSpec& t : tensors) left_ += t.bytes();
+  for (const TensorHeader& t : tensors) left_ += t.bytes();
   write(std::as_bytes(std::span(&length, 1)));
   write(std::as_bytes(std::span(header)));
 }

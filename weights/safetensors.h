@@ -22,7 +22,7 @@ std::int64_t size_of(Dtype dtype);      // bytes of one element
 std::string_view name_of(Dtype dtype);  // "BF16", as the container writes it
 std::optional<Dtype> dtype_named(std::string_view name);
 
-struct TensorSpec {
+struct TensorHeader {
   std::string name;
   Dtype dtype = Dtype::f32;
   std::vector<std::int64_t> shape;
@@ -33,7 +33,7 @@ struct TensorSpec {
 std::string shape_text(const std::vector<std::int64_t>& shape);  // "[32, 2880]"
 
 struct TensorEntry {
-  TensorSpec spec;
+  TensorHeader spec;
   std::uint64_t from = 0, to = 0;  // bytes of the file's data part
 };
 
@@ -59,7 +59,7 @@ class SafetensorsFile {
 // give equal bytes. Not atomic: write into an AtomicFolder. Error{environment} names the file when the disk is full.
 class SafetensorsWriter {
  public:
-  SafetensorsWriter(std::filesystem::path path, const std::vector<TensorSpec>& tensors);
+  SafetensorsWriter(std::filesystem::path path, const std::vector<TensorHeader>& tensors);
   void write(std::span<const std::byte> bytes);
   std::string finish();  // the file's SHA-256; Error{internal} when bytes are missing
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kTaskBytes = std::int64_t{8} << 20;
 
-std::int64_t row_bytes(const TensorSpec& spec) {
+std::int64_t row_bytes(const TensorHeader& spec) {
   return spec.shape.empty() || spec.shape[0] == 0 ? spec.bytes() : spec.bytes() / spec.shape[0];
 }
 
@@ -49,9 +49,9 @@ void convert(Dtype from, std::span<const std::byte> in, Dtype to, std::byte* out
   }
 }
 
-void read_plain_rows(const TensorSource& source, const TensorSpec& wanted, std::int64_t from, std::int64_t to,
+void read_plain_rows(const TensorSource& source, const TensorHeader& wanted, std::int64_t from, std::int64_t to,
                      std::byte* out) {
-  const TensorSpec& stored = source.values.entry->spec;
+  const TensorHeader& stored = source.values.entry->spec;
   const auto bytes = static_cast<std::size_t>(row_bytes(stored));
   const auto first = static_cast<std::size_t>(source.first_row + from);
   const auto part = source.values.file->data(*source.values.entry)
@@ -63,7 +63,7 @@ void read_plain_rows(const TensorSource& source, const TensorSpec& wanted, std::
 }
 
 // wanted [E, in, out] from blocks [E, out, in / 32, 16].
-void read_packed_experts(const TensorSource& source, const TensorSpec& wanted, std::int64_t from, std::int64_t to,
+void read_packed_experts(const TensorSource& source, const TensorHeader& wanted, std::int64_t from, std::int64_t to,
                          std::byte* out) {
   const auto blocks = source.values.file->data(*source.values.entry);
   const auto scales = source.scales.file->data(*source.scales.entry);
@@ -112,7 +112,7 @@ void run_in_parallel(std::int64_t count, int threads, const std::function<void(s
   if (failure) std::rethrow_exception(failure);
 }
 
-void read_rows(const TensorSource& source, const TensorSpec& wanted, std::int64_t from, std::int64_t to,
+void read_rows(const TensorSource& source, const TensorHeader& wanted, std::int64_t from, std::int64_t to,
                std::byte* out) {
   if (source.scales.file != nullptr) {
     read_packed_experts(source, wanted, from, to, out);
@@ -121,7 +121,7 @@ void read_rows(const TensorSource& source, const TensorSpec& wanted, std::int64_
   }
 }
 
-std::vector<std::pair<std::int64_t, std::int64_t>> row_ranges(const TensorSpec& spec) {
+std::vector<std::pair<std::int64_t, std::int64_t>> row_ranges(const TensorHeader& spec) {
   const std::int64_t rows = spec.shape.empty() ? 1 : spec.shape[0];
   const std::int64_t step = std::max<std::int64_t>(1, kTaskBytes / std::max<std::int64_t>(1, row_bytes(spec)));
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;

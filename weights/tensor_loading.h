@@ -18,14 +18,14 @@ void run_in_parallel(std::int64_t count, int threads, const std::function<void(s
 
 // Rows [from, to) of `wanted`'s first axis into `out`, contiguous, in wanted.dtype: copied, widened from bfloat16 to
 // float32 (exact), rounded from float32 to bfloat16 (to nearest even), or decoded from MXFP4. Thread-safe.
-void read_rows(const TensorSource& source, const TensorSpec& wanted, std::int64_t from, std::int64_t to,
+void read_rows(const TensorSource& source, const TensorHeader& wanted, std::int64_t from, std::int64_t to,
                std::byte* out);
 
 // Ranges of rows of a tensor that are worth one task each: some MB, or one expert.
-std::vector<std::pair<std::int64_t, std::int64_t>> row_ranges(const TensorSpec& spec);
+std::vector<std::pair<std::int64_t, std::int64_t>> row_ranges(const TensorHeader& spec);
 
 struct LoadTarget {
-  TensorSpec wanted;
+  TensorHeader wanted;
   std::byte* data = nullptr;  // wanted.bytes() of them
 };
 

@@ -48,12 +48,12 @@ class Table {
     specs_.push_back({prefix_ + blocks, Dtype::u8, {experts, out, in / kMxfp4Block, kMxfp4BlockBytes}});
     specs_.push_back({prefix_ + scales, Dtype::u8, {experts, out, in / kMxfp4Block}});
   }
-  std::vector<TensorSpec> take() { return std::move(specs_); }
+  std::vector<TensorHeader> take() { return std::move(specs_); }
 
  private:
   Dtype dtype_;
   std::string prefix_;
-  std::vector<TensorSpec> specs_;
+  std::vector<TensorHeader> specs_;
 };
 
 void put_experts(const GptOssConfig& c, const Sizes& n, Table& t) {
@@ -104,7 +104,7 @@ std::string layer_name(std::int64_t layer, const std::string& rest) {
   return "model.layers." + std::to_string(layer) + "." + rest;
 }
 
-std::vector<TensorSpec> tensor_table(const GptOssConfig& c) {
+std::vector<TensorHeader> tensor_table(const GptOssConfig& c) {
   const Sizes n(c);
   if (c.experts == ExpertStorage::mxfp4) require_whole_blocks(n);
   Table t(weight_dtype(c));
@@ -126,7 +126,7 @@ std::vector<TensorSpec> tensor_table(const GptOssConfig& c) {
   return t.take();
 }
 
-std::vector<TensorSpec> original_tensor_table(const GptOssConfig& c) {
+std::vector<TensorHeader> original_tensor_table(const GptOssConfig& c) {
   const Sizes n(c);
   require_whole_blocks(n);
   Table t(weight_dtype(c));

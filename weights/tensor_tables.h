@@ -18,10 +18,10 @@ std::string layer_name(std::int64_t layer, const std::string& rest);  // "model.
 // [E, I, H] of config.dtype; as MXFP4: gate_up_proj_blocks [E, 2I, H/32, 16], gate_up_proj_scales [E, 2I, H/32],
 // down_proj_blocks [E, H, I/32, 16], down_proj_scales [E, H, I/32], all U8. Error{bad_data} when MXFP4 is asked for and
 // H or I is no multiple of 32.
-std::vector<TensorSpec> tensor_table(const GptOssConfig& config);
+std::vector<TensorHeader> tensor_table(const GptOssConfig& config);
 
 // The original layout's names; experts are MXFP4.
-std::vector<TensorSpec> original_tensor_table(const GptOssConfig& config);
+std::vector<TensorHeader> original_tensor_table(const GptOssConfig& config);
 
 // Where tensor `name` of tensor_table (experts as MXFP4) stands in the original layout: all of a tensor, or, for q, k
 // and v, the rows of the fused matrix from `first_row` on. The name is empty for one that has no place there.

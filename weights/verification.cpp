@@ -60,7 +60,7 @@ std::string scales_name(const std::string& blocks) {
 }
 
 std::int64_t nonfinite_values(const CheckpointFiles& files, const Task& task) {
-  const TensorSpec& spec = task.entry->spec;
+  const TensorHeader& spec = task.entry->spec;
   const auto data = rows_of(task);
   task.file->mapped().fetch(data);
   if (spec.dtype == Dtype::bf16) return count_nonfinite<std::uint16_t>(data, 0x7F80);

@@ -17,9 +17,7 @@ namespace kc::test {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr const char* kArchitectures[] = {"sm_80", "sm_90a", "sm_100a"};

@@ -47,6 +47,18 @@ TEST(CheckpointLogits, AreThoseOfAForwardPass) {
     EXPECT_EQ(entry.path().string().find("partial"), std::string::npos);
 }
 
+TEST(CheckpointLogits, ReplaceNothingButLogits) {
+  const test::TempFolder folder;
+  write_model(folder.path(), small_config());
+  const auto tokens = write(folder.path() / "ids.json", "[1]");
+  for (const std::filesystem::path& out : {folder.path() / "model.safetensors", folder.path() / "ids.json",
+                                           folder.path(), std::filesystem::path("/dev/null")})
+    EXPECT_ERROR(write_logits({folder.path(), tokens, out}), ErrorKind::usage,
+                 ::testing::HasSubstr("no file of logits"));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_EQ(write_logits({folder.path(), tokens, folder.path() / "out.safetensors"}), 1);
+}
+
 TEST(CheckpointLogits, OfALargeVocabularyAreWrittenInParts) {
   const at::NoGradGuard no_grad;
   const test::TempFolder folder;

@@ -241,12 +241,25 @@ TEST_F(AdapterFolder, WhatChangesTheArithmeticIsRefusedByKey) {
                                                            {"layer_replication", {{0, 1}}},
                                                            {"r", "three"},
                                                            {"r", 0},
+                                                           {"r", 4.5},
+                                                           {"use_rslora", "yes"},
+                                                           {"exclude_modules", "q_proj.*"},
+                                                           {"layers_to_transform", "first"},
+                                                           {"layers_pattern", "h"},
                                                            {"invented_in_future", 3}};
   for (const auto& [key, value] : edits) {
     save(everything());
     edit_config([&k = key, &v = value](json& c) { c[k] = v; });
     expect_refused({"adapter_config.json", "\"" + key + "\""});
   }
+}
+
+TEST_F(AdapterFolder, TensorsOfExcludedLayersAndModulesAreNotSilentlyUsed) {
+  save(everything());
+  edit_config([](json& c) { c["layers_to_transform"] = {0}; });
+  expect_refused({"model.layers.1.", "layers_to_transform"});
+  edit_config([](json& c) { c["layers_to_transform"] = {99}; });
+  expect_refused({"matches nothing"});
 }
 
 TEST_F(AdapterFolder, BadTensorsAreNamed) {

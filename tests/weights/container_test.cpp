@@ -1,4 +1,6 @@
 // Headers that lie, and what is wrong with a folder as a whole.
+#include <sys/stat.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,12 +90,12 @@ class Folder : public testing::Test {
   void write_single() const { test::write_folder(path(), config_, tensors_); }
   void write_shards() const { test::write_folder(path(), config_, tensors_, 20'000); }
   // The weights with a table that `change` has edited.
-  void write_edited(const std::function<void(std::vector<TensorSpec>&, test::TensorBytes&)>& change) const {
+  void write_edited(const std::function<void(std::vector<TensorHeader>&, test::TensorBytes&)>& change) const {
     write_single();
-    std::vector<TensorSpec> specs = tensor_table(config_);
+    std::vector<TensorHeader> specs = tensor_table(config_);
     test::TensorBytes tensors = tensors_;
     change(specs, tensors);
-    for (const TensorSpec& spec : specs) tensors[spec.name].resize(static_cast<std::size_t>(spec.bytes()));
+    for (const TensorHeader& spec : specs) tensors[spec.name].resize(static_cast<std::size_t>(spec.bytes()));
     test::write_file(path() / kFile, specs, tensors);
   }
   void change_index(const std::function<void(json&)>& change) const {
@@ -124,7 +126,8 @@ TEST_F(Folder, SingleFilesAndShardsOpen) {
 }
 
 TEST_F(Folder, MissingTensor) {
-  write_edited([&](auto& specs, auto&) { std::erase_if(specs, [&](const TensorSpec& s) { return s.name == name_; }); });
+  write_edited(
+      [&](auto& specs, auto&) { std::erase_if(specs, [&](const TensorHeader& s) { return s.name == name_; }); });
   expect_refused(AllOf(HasSubstr(kFile), HasSubstr(name_), HasSubstr("missing")));
 }
 
@@ -136,7 +139,7 @@ TEST_F(Folder, UnexpectedTensor) {
 TEST_F(Folder, WrongDtypeAndShape) {
   const auto edit = [&](Dtype dtype, std::vector<std::int64_t> shape) {
     write_edited([&](auto& specs, auto&) {
-      auto& spec = *std::ranges::find(specs, name_, &TensorSpec::name);
+      auto& spec = *std::ranges::find(specs, name_, &TensorHeader::name);
       spec.dtype = dtype;
       spec.shape = std::move(shape);
     });
@@ -157,6 +160,26 @@ TEST_F(Folder, IndexNamingTheWrongFile) {
   write_shards();
   change_index([&](json& index) { index["weight_map"][name_] = index["weight_map"]["model.embed_tokens.weight"]; });
   expect_refused(AllOf(HasSubstr(kIndex), HasSubstr(name_), HasSubstr("stands in")));
+}
+
+TEST_F(Folder, IndexNamingATensorThatTheFileLacks) {
+  write_shards();
+  change_index([&](json& index) { index["weight_map"]["foo"] = index["weight_map"][name_]; });
+  expect_refused(AllOf(HasSubstr(kIndex), HasSubstr("\"foo\""), HasSubstr("does not hold it")));
+}
+
+TEST_F(Folder, IndexLackingATensor) {
+  write_shards();
+  change_index([&](json& index) { index["weight_map"].erase(name_); });
+  expect_refused(AllOf(HasSubstr(kIndex), HasSubstr(name_), HasSubstr("not in its weight_map")));
+}
+
+TEST_F(Folder, APipeInPlaceOfTheWeights) {
+  write_shards();
+  const std::string shard = read_json_file(path() / kIndex)["weight_map"][name_];
+  std::filesystem::remove(path() / shard);
+  ASSERT_EQ(::mkfifo((path() / shard).c_str(), 0600), 0);
+  EXPECT_ERROR(CheckpointFiles{path()}, ErrorKind::bad_data, AllOf(HasSubstr(shard), HasSubstr("not a regular file")));
 }
 
 TEST_F(Folder, IndexLeadingOutOfTheFolder) {

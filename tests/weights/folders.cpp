@@ -16,7 +16,7 @@
 namespace kc::test {
 namespace {
 
-std::vector<std::byte> random_values(const TensorSpec& spec, RngStream rng) {
+std::vector<std::byte> random_values(const TensorHeader& spec, RngStream rng) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(spec.bytes()));
   const bool norm = spec.name.find("norm") != std::string::npos;
   const bool scales = spec.name.ends_with("_scales");
@@ -104,7 +104,7 @@ GptOssConfig tiny_config(ExpertStorage experts, const std::string& dtype) {
 
 TensorBytes random_tensors(const GptOssConfig& config, std::uint64_t seed) {
   TensorBytes tensors;
-  for (const TensorSpec& spec : tensor_table(config))
+  for (const TensorHeader& spec : tensor_table(config))
     tensors[spec.name] = random_values(spec, RngStream(seed).child(spec.name));
   return tensors;
 }
@@ -113,9 +113,9 @@ void write_folder(const std::filesystem::path& folder, const GptOssConfig& confi
                   std::int64_t shard_bytes) {
   std::filesystem::create_directories(folder);
   save_gpt_oss_config(config, folder / "config.json");
-  const std::vector<TensorSpec> table = tensor_table(config);
+  const std::vector<TensorHeader> table = tensor_table(config);
   CheckpointWriter writer(folder, table, shard_bytes);
-  for (const TensorSpec& spec : table) writer.write(tensors.at(spec.name));
+  for (const TensorHeader& spec : table) writer.write(tensors.at(spec.name));
   writer.finish();
 }
 
@@ -131,9 +131,9 @@ void write_original(const std::filesystem::path& folder, const GptOssConfig& con
   write_file(folder / "model.safetensors", original_tensor_table(config), original);
 }
 
-void write_file(const std::filesystem::path& file, const std::vector<TensorSpec>& specs, const TensorBytes& tensors) {
+void write_file(const std::filesystem::path& file, const std::vector<TensorHeader>& specs, const TensorBytes& tensors) {
   SafetensorsWriter writer(file, specs);
-  for (const TensorSpec& spec : specs) writer.write(tensors.at(spec.name));
+  for (const TensorHeader& spec : specs) writer.write(tensors.at(spec.name));
   writer.finish();
 }
 

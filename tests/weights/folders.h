@@ -26,7 +26,7 @@ void write_folder(const std::filesystem::path& folder, const GptOssConfig& confi
 void write_original(const std::filesystem::path& folder, const GptOssConfig& config, const TensorBytes& tensors);
 
 // A safetensors file with these tensors, in this order.
-void write_file(const std::filesystem::path& file, const std::vector<TensorSpec>& specs, const TensorBytes& tensors);
+void write_file(const std::filesystem::path& file, const std::vector<TensorHeader>& specs, const TensorBytes& tensors);
 
 // Overwrites bytes of a stored tensor in place.
 void patch(const std::filesystem::path& file, const std::string& tensor, std::size_t offset,

@@ -33,7 +33,7 @@ TensorBytes load(const std::filesystem::path& folder, const GptOssConfig& config
   const CheckpointFiles files(folder);
   TensorBytes tensors;
   std::vector<LoadTarget> targets;
-  for (const TensorSpec& spec : tensor_table(config)) {
+  for (const TensorHeader& spec : tensor_table(config)) {
     auto& bytes = tensors[spec.name];
     bytes.resize(static_cast<std::size_t>(spec.bytes()));
     targets.push_back({spec, bytes.data()});

@@ -61,10 +61,10 @@ json release_config(const GptOssConfig& c) {
           {"vocab_size", 201088}};
 }
 
-void write_hollow(const std::filesystem::path& file, const std::vector<TensorSpec>& specs) {
+void write_hollow(const std::filesystem::path& file, const std::vector<TensorHeader>& specs) {
   json header = json::object();
   std::int64_t end = 0;
-  for (const TensorSpec& spec : specs) {
+  for (const TensorHeader& spec : specs) {
     header[spec.name] = {
         {"dtype", name_of(spec.dtype)}, {"shape", spec.shape}, {"data_offsets", {end, end + spec.bytes()}}};
     end += spec.bytes();
@@ -99,13 +99,13 @@ GptOssConfig published_config(std::int64_t layers, std::int64_t experts) {
 
 void write_sparse_folder(const std::filesystem::path& folder, const GptOssConfig& config, std::int64_t shards) {
   write_json_file(folder / "config.json", release_config(config));
-  const std::vector<TensorSpec> table = tensor_table(config);
+  const std::vector<TensorHeader> table = tensor_table(config);
   json map = json::object();
   for (std::int64_t i = 0; i < shards; ++i) {
     const std::string name = fmt::format("model-{:05}-of-{:05}.safetensors", i, shards - 1);  // as the release numbers
     const auto count = static_cast<std::int64_t>(table.size());
-    const std::vector<TensorSpec> part(table.begin() + count * i / shards, table.begin() + count * (i + 1) / shards);
-    for (const TensorSpec& spec : part) map[spec.name] = name;
+    const std::vector<TensorHeader> part(table.begin() + count * i / shards, table.begin() + count * (i + 1) / shards);
+    for (const TensorHeader& spec : part) map[spec.name] = name;
     write_hollow(folder / name, part);
   }
   write_json_file(folder / "model.safetensors.index.json", {{"metadata", {{"total_size", 0}}}, {"weight_map", map}});

@@ -19,14 +19,14 @@
 namespace kc {
 namespace {
 
-std::int64_t bytes_of(const std::vector<TensorSpec>& table) {
+std::int64_t bytes_of(const std::vector<TensorHeader>& table) {
   std::int64_t sum = 0;
-  for (const TensorSpec& spec : table) sum += spec.bytes();
+  for (const TensorHeader& spec : table) sum += spec.bytes();
   return sum;
 }
 
-const TensorSpec& named(const std::vector<TensorSpec>& table, const std::string& name) {
-  return *std::ranges::find(table, name, &TensorSpec::name);
+const TensorHeader& named(const std::vector<TensorHeader>& table, const std::string& name) {
+  return *std::ranges::find(table, name, &TensorHeader::name);
 }
 
 struct Published {
@@ -39,7 +39,7 @@ class PublishedModel : public testing::TestWithParam<Published> {};
 TEST_P(PublishedModel, HasTheTensorsAndBytesOfTheRelease) {
   const Published& p = GetParam();
   const GptOssConfig c = test::published_config(p.layers, p.experts);
-  const std::vector<TensorSpec> table = tensor_table(c);
+  const std::vector<TensorHeader> table = tensor_table(c);
   EXPECT_EQ(static_cast<std::int64_t>(table.size()), p.tensors);
   EXPECT_EQ(bytes_of(table), p.bytes);
   EXPECT_EQ(bytes_of(original_tensor_table(c)), p.bytes);
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& param_info) { return param_info.param.name; });
 
 TEST(TensorTables, ExpandedExpertsAreTransposed) {
-  const std::vector<TensorSpec> table = tensor_table(test::tiny_config(ExpertStorage::expanded));
+  const std::vector<TensorHeader> table = tensor_table(test::tiny_config(ExpertStorage::expanded));
   EXPECT_EQ(named(table, "model.layers.1.mlp.experts.gate_up_proj").shape, (std::vector<std::int64_t>{3, 64, 64}));
   EXPECT_EQ(named(table, "model.layers.1.mlp.experts.down_proj").shape, (std::vector<std::int64_t>{3, 32, 64}));
   EXPECT_EQ(named(table, "model.layers.1.mlp.experts.down_proj").dtype, Dtype::bf16);

@@ -62,7 +62,7 @@ class TransformersParity : public testing::Test {
   // Every tensor of `config` in our reading of `folder` equals the one in `file`, bit for bit.
   void expect_same(const std::filesystem::path& folder, const GptOssConfig& config, const std::filesystem::path& file) {
     const CheckpointFiles files(folder);
-    for (const TensorSpec& spec : tensor_table(config)) {
+    for (const TensorHeader& spec : tensor_table(config)) {
       std::vector<std::byte> ours(static_cast<std::size_t>(spec.bytes()));
       read_rows(files.source(spec), spec, 0, spec.shape[0], ours.data());
       EXPECT_EQ(ours, tensor(file, spec.name)) << spec.name;
