@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "model/lora_files_torch.h"
+#include "model/merge.h"
 #include "model/model_files_torch.h"
 #include "model/safetensors_torch.h"
 #include "tests/model/torch_support.h"
@@ -81,6 +82,17 @@ TEST_P(Peft, ReadsWhatWeWriteBack) {
   save_adapter(ours, adapter, base.config, (folder_.path() / "base").string(), AdapterLayout::peft);
   const at::Tensor wanted = read_safetensors(folder_.path() / "reference.safetensors").at("logits");
   EXPECT_LE(relative_error(peft_logits(folder_.path(), ours.string()), wanted), 1e-5);
+}
+
+TEST_P(Peft, TransformersOpensTheMergedFolder) {
+  const fs::path out = folder_.path() / "merged";
+  merge_adapter(folder_.path() / "base", folder_.path() / "adapter", out, {});
+  const std::string file = (folder_.path() / "reference.safetensors").string();
+  ASSERT_TRUE(runs(kScript + "logits " + out.string() + " - " + file));
+  const double error =
+      relative_error(read_safetensors(file + ".logits").at("logits"), read_safetensors(file).at("logits"));
+  RecordProperty("relative_error", std::to_string(error));
+  EXPECT_LE(error, 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, Peft,
