@@ -9,7 +9,6 @@
 namespace kc::test {
 namespace {
 
-using ::testing::HasSubstr;
 
 // The honest work `times` over; the barrier keeps the compiler from merging the passes.
 std::string repeated_work(int times) {
