@@ -9,7 +9,6 @@
 namespace kc::test {
 namespace {
 
-
 // The honest work `times` over; the barrier keeps the compiler from merging the passes.
 std::string repeated_work(int times) {
   return "void run(const Case* c, const void* const* inputs, void* const* outputs) {\n"
