@@ -126,8 +126,8 @@ void CheckpointFiles::collect() {
                                      file->path().filename().string()));
     }
   for (const auto& [name, file] : listed_)
-    if (!stored_.contains(name) && std::any_of(files_.begin(), files_.end(), [&file = file](const auto& opened) {
-          return opened->path().filename() == file;
+    if (!stored_.contains(name) && std::any_of(files_.begin(), files_.end(), [&wanted = file](const auto& opened) {
+          return opened->path().filename() == wanted;
         }))
       complain(index_, fmt::format("tensor \"{}\" is said to be in {}, which does not hold it", name, file));
 }

@@ -51,8 +51,9 @@ TEST(Mxfp4, EveryByteWithEveryScaleIsExact) {
     for (int i = 0; i < 512; ++i) {
       const int nibble = i % 2 == 0 ? (i / 2) & 15 : i / 2 >> 4;
       const double wanted = std::ldexp(static_cast<double>(kTable[nibble]), scale - 127);
-      const float got = single[static_cast<std::size_t>(scale * 512 + i)];
-      const float got_half = float_of_bfloat16(half[static_cast<std::size_t>(scale * 512 + i)]);
+      const float got = single[static_cast<std::size_t>(scale) * 512 + static_cast<std::size_t>(i)];
+      const float got_half =
+          float_of_bfloat16(half[static_cast<std::size_t>(scale) * 512 + static_cast<std::size_t>(i)]);
       if (std::fabs(wanted) > 3.3895313892515355e38) {  // the largest bfloat16
         EXPECT_FALSE(std::isfinite(got_half));
         continue;
