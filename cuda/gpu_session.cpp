@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "measure/session.h"
 #include "measure/statistics.h"
 
 namespace kc {
@@ -22,13 +23,6 @@ RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& fol
   spec.input_bytes = sizes.inputs;
   spec.output_bytes = sizes.outputs;
   return spec;
-}
-
-Measurement failed(Measurement result, const RunnerFailure& failure) {
-  result.status = failure.status;
-  result.log = failure.log.substr(0, kLogExcerpt);
-  result.cases.clear();
-  return result;
 }
 
 }  // namespace

@@ -49,14 +49,14 @@ std::vector<std::byte> copy_outputs(const SetLayout& layout, std::span<const std
   return bytes;
 }
 
+}  // namespace
+
 Measurement failed(Measurement result, const RunnerFailure& failure) {
   result.status = failure.status;
   result.log = failure.log.substr(0, kLogExcerpt);
   result.cases.clear();
   return result;
 }
-
-}  // namespace
 
 HostTask prepare_task(const CompileEnvironment& environment, const TaskPack& pack, const std::filesystem::path& folder,
                       const std::stop_token& stop) {

@@ -25,6 +25,9 @@ struct HostTask {
 HostTask prepare_task(const CompileEnvironment& environment, const TaskPack& pack, const std::filesystem::path& folder,
                       const std::stop_token& stop);
 
+// The measurement with the failure's status and log, and without times.
+Measurement failed(Measurement result, const RunnerFailure& failure);
+
 class Session {
  public:
   // Starts the reference and the seed and checks the seed. Error{bad_data} names the task when they fail.

@@ -1,5 +1,4 @@
 #include <malloc.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,5 @@
 #include "weights/tensor_loading.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
