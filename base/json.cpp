@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -81,14 +83,28 @@ void cut_after_last_newline(const fs::path& path) {
 
 }  // namespace
 
-json read_json_file(const fs::path& path) {
-  const std::string text = read_file(path);
+json parse_json(std::string_view text, const std::string& where) {
+  std::vector<std::set<std::string>> open_objects;
+  std::string twice;
+  const json::parser_callback_t watch = [&](int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) open_objects.emplace_back();
+    if (event == json::parse_event_t::object_end) open_objects.pop_back();
+    if (event == json::parse_event_t::key && !open_objects.back().insert(parsed.get<std::string>()).second)
+      twice = parsed.get<std::string>();
+    return true;
+  };
+  json value;
   try {
-    return json::parse(text);
+    value = json::parse(text, watch);
   } catch (const json::exception& error) {
-    throw Error(ErrorKind::bad_data, path.string() + ": not valid JSON: " + reason(error));
+    throw Error(ErrorKind::bad_data, where + ": not valid JSON: " + reason(error));
   }
+  if (!twice.empty())
+    throw Error(ErrorKind::bad_data, where + ": key \"" + twice + "\" stands twice in one object: remove one of them");
+  return value;
 }
+
+json read_json_file(const fs::path& path) { return parse_json(read_file(path), path.string()); }
 
 void write_json_file(const fs::path& path, const json& value) { write_file_atomically(path, dump(value, 2) + "\n"); }
 

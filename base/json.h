@@ -3,12 +3,18 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <string>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace kc {
 
-// Error{bad_data} with file and position when missing or ill-formed.
+// Error{bad_data} that starts with `where` (a file's name) when ill-formed, with the position, or when an object holds
+// a key twice, of which only one could count.
+nlohmann::json parse_json(std::string_view text, const std::string& where);
+
+// The same of a whole file, which may be missing as well.
 nlohmann::json read_json_file(const std::filesystem::path& path);
 
 // Atomic (atomic_file.h), two-space indentation, final newline. NaN and infinities become null.

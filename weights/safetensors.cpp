@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace kc {
 namespace {
@@ -36,31 +36,39 @@ constexpr std::array<DtypeInfo, 8> kDtypes = {{{"F64", Dtype::f64, 8},
   throw Error(ErrorKind::bad_data, fmt::format("{}: {}", file.string(), problem));
 }
 
-// The byte count of a shape; fails on negative sizes and on what no file can hold.
+// The byte count of a shape; fails on what no file can hold.
 std::uint64_t checked_bytes(const std::filesystem::path& file, const TensorHeader& spec) {
   auto bytes = static_cast<std::uint64_t>(size_of(spec.dtype));
   for (const std::int64_t size : spec.shape) {
-    if (size < 0 || (size > 0 && bytes > (std::uint64_t{1} << 48) / static_cast<std::uint64_t>(size)))
+    if (size > 0 && bytes > (std::uint64_t{1} << 48) / static_cast<std::uint64_t>(size))
       fail(file, fmt::format("tensor \"{}\": impossible shape {}", spec.name, shape_text(spec.shape)));
     bytes *= static_cast<std::uint64_t>(size);
   }
   return bytes;
 }
 
+// A JSON list of whole numbers from 0 on; the library would wrap negative ones and cut fractions.
+bool is_list_of_sizes(const json& value) {
+  return value.is_array() && std::all_of(value.begin(), value.end(), [](const json& v) {
+           return v.is_number_unsigned() && v.get<std::uint64_t>() < std::uint64_t{1} << 63;
+         });
+}
+
 TensorEntry parse_entry(const std::filesystem::path& file, const std::string& name, const json& value) {
   TensorEntry e;
   e.spec.name = name;
-  std::string dtype;
-  try {
-    dtype = value.at("dtype").get<std::string>();
-    e.spec.shape = value.at("shape").get<std::vector<std::int64_t>>();
-    const auto offsets = value.at("data_offsets").get<std::vector<std::uint64_t>>();
-    if (offsets.size() != 2) fail(file, fmt::format("tensor \"{}\": data_offsets must be two numbers", name));
-    e.from = offsets[0];
-    e.to = offsets[1];
-  } catch (const json::exception&) {
-    fail(file, fmt::format("tensor \"{}\": its header entry needs dtype, shape and data_offsets", name));
-  }
+  const bool complete = value.is_object() && value.contains("dtype") && value["dtype"].is_string() &&
+                        value.contains("shape") && value.contains("data_offsets");
+  if (!complete) fail(file, fmt::format("tensor \"{}\": its header entry needs dtype, shape and data_offsets", name));
+  const json &shape = value["shape"], &offsets = value["data_offsets"];
+  if (!is_list_of_sizes(shape)) fail(file, fmt::format("tensor \"{}\": impossible shape {}", name, shape.dump()));
+  if (!is_list_of_sizes(offsets) || offsets.size() != 2)
+    fail(file, fmt::format("tensor \"{}\": data_offsets must be two whole numbers from 0 on, found {}", name,
+                           offsets.dump()));
+  e.spec.shape = shape.get<std::vector<std::int64_t>>();
+  e.from = offsets[0];
+  e.to = offsets[1];
+  const auto dtype = value["dtype"].get<std::string>();
   const std::optional<Dtype> known = dtype_named(dtype);
   if (!known) fail(file, fmt::format("tensor \"{}\": dtype \"{}\" is not known", name, dtype));
   e.spec.dtype = *known;
@@ -85,21 +93,6 @@ void check_layout(const std::filesystem::path& file, std::vector<TensorEntry>& e
     end = e.to;
   }
   if (end != data_bytes) fail(file, fmt::format("{} bytes after the last tensor", data_bytes - end));
-}
-
-// JSON objects keep the last of equal keys, so the parser watches for them.
-json parse_header(const std::filesystem::path& file, std::string_view text) {
-  std::set<std::string> names;
-  std::string twice;
-  const json::parser_callback_t watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::key && depth == 1 && !names.insert(parsed.get<std::string>()).second)
-      twice = parsed.get<std::string>();
-    return true;
-  };
-  json header = json::parse(text, watch, false);
-  if (!header.is_object()) fail(file, "the header is not a JSON object");
-  if (!twice.empty()) fail(file, fmt::format("tensor \"{}\" stands twice in the header", twice));
-  return header;
 }
 
 std::string header_text(const std::vector<TensorHeader>& tensors) {
@@ -154,8 +147,9 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
                            "not safetensors",
                            length, bytes.size(), kLongestHeader));
   data_start_ = 8 + static_cast<std::size_t>(length);
-  const json header =
-      parse_header(path, {reinterpret_cast<const char*>(bytes.data()) + 8, static_cast<std::size_t>(length)});
+  const json header = parse_json({reinterpret_cast<const char*>(bytes.data()) + 8, static_cast<std::size_t>(length)},
+                                 path.string() + ": header");
+  if (!header.is_object()) fail(path, "the header is not a JSON object");
   for (const auto& [name, value] : header.items())
     if (name != "__metadata__") tensors_.push_back(parse_entry(path, name, value));
   check_layout(path, tensors_, bytes.size() - data_start_);

@@ -38,6 +38,14 @@ TEST(JsonFile, RoundTripsWithIndentationAndFinalNewline) {
   EXPECT_EQ(read_file(folder / "x.json"), "{\n  \"a\": 1,\n  \"b\": [\n    0.1,\n    \"é\"\n  ]\n}\n");
 }
 
+TEST(JsonFile, AKeyThatAnObjectHoldsTwiceIsNamed) {
+  const TempFolder folder;
+  for (const char* text : {R"({"tokens": [1], "n": 2, "tokens": [3]})", R"([{"a": {"tokens": 1, "tokens": 1}}])"})
+    EXPECT_ERROR(read_json_file(folder.write("x.json", text)), ErrorKind::bad_data,
+                 AllOf(HasSubstr("x.json"), HasSubstr("\"tokens\""), HasSubstr("twice")));
+  EXPECT_EQ(read_json_file(folder.write("x.json", R"([{"a": 1}, {"a": 2, "b": {"a": 3}}])")).size(), 2U);
+}
+
 TEST(JsonFile, NumbersThatJsonLacksBecomeNullAndBrokenUtf8IsReplaced) {
   const TempFolder folder;
   const double infinity = std::numeric_limits<double>::infinity();

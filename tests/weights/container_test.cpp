@@ -76,6 +76,17 @@ TEST_F(Header, OverlapsGapsAndOverrunsNameTheTensor) {
   expect_refused(AllOf(HasSubstr("\"a\""), HasSubstr("need 16")));
 }
 
+TEST_F(Header, NumbersThatAreNoSizesAreShownAsTheyStand) {
+  for (const char* offsets : {"[-8,-4]", "[0,-4]", "[0.5,4]", "[0,4,8]", "[0,\"4\"]", "7"}) {
+    write(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":)" + std::string(offsets) + "}}", 4);
+    expect_refused(AllOf(HasSubstr("\"a\""), HasSubstr("data_offsets"), HasSubstr(offsets)));
+  }
+  for (const char* shape : {"[-4]", "[4.5]", "4", "[18446744073709551615]"}) {
+    write(R"({"a":{"dtype":"U8","shape":)" + std::string(shape) + R"(,"data_offsets":[0,4]}})", 4);
+    expect_refused(AllOf(HasSubstr("\"a\""), HasSubstr("shape"), HasSubstr(shape)));
+  }
+}
+
 TEST_F(Header, EmptyTensorsAndMetadataAreFine) {
   write(
       R"({"__metadata__":{"format":"pt"},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"a":{"dtype":"F32","shape":[0,3],"data_offsets":[0,0]}})",
