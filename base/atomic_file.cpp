@@ -93,11 +93,11 @@ void write_all(int fd, std::string_view bytes, const fs::path& path) {
   }
 }
 
-void write_and_sync(const fs::path& partial, std::string_view bytes, const fs::path& path) {
+void write_whole(const fs::path& partial, std::string_view bytes, const fs::path& path) {
   FileDescriptor fd(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (fd.get() < 0) fail("write", path, errno);
   write_all(fd.get(), bytes, path);
-  if (::fsync(fd.get()) != 0 || fd.close() != 0) fail("write", path, errno);
+  if (fd.close() != 0) fail("write", path, errno);
 }
 
 bool process_is_gone(std::string_view name, const std::string& prefix) {
@@ -125,15 +125,9 @@ fs::path without_trailing_slash(fs::path path) { return path.has_filename() ? pa
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
   make_folders(folder_of(path));
-  const fs::path partial = partial_path(path);
-  try {
-    write_and_sync(partial, bytes, path);
-    if (::rename(partial.c_str(), path.c_str()) != 0) fail("replace", path, errno);
-  } catch (...) {
-    ::unlink(partial.c_str());
-    throw;
-  }
-  sync_folder(folder_of(path));
+  AtomicFile file(path);
+  write_whole(file.staging(), bytes, path);
+  file.commit();
 }
 
 std::string read_file(const fs::path& path) {
@@ -151,6 +145,19 @@ std::string read_file(const fs::path& path) {
     if (count == 0) return bytes;
     bytes.append(chunk, 0, static_cast<std::size_t>(count));
   }
+}
+
+AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
+  remove_abandoned(path_);
+  staging_ = partial_path(path_);
+}
+
+AtomicFile::~AtomicFile() { ::unlink(staging_.c_str()); }
+
+void AtomicFile::commit() {
+  sync_file(staging_);
+  if (::rename(staging_.c_str(), path_.c_str()) != 0) fail("replace", path_, errno);
+  sync_folder(folder_of(path_));
 }
 
 AtomicFolder::AtomicFolder(fs::path path) : path_(without_trailing_slash(std::move(path))) {

@@ -13,6 +13,23 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
 // The whole file; Error{bad_data} when it is missing or unreadable.
 std::string read_file(const std::filesystem::path& path);
 
+// A file built under a temporary name beside `path`, as a stream for example, and renamed into place by commit();
+// removed when not committed. The folder must exist.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  const std::filesystem::path& staging() const { return staging_; }
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path staging_;
+};
+
 // A folder built under a temporary name beside `path` and renamed into place by commit(); removed when not committed.
 // An existing folder at `path` is replaced: the old one goes only after the new one is complete.
 class AtomicFolder {

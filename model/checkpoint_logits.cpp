@@ -1,7 +1,5 @@
 #include "model/checkpoint_logits.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -15,6 +13,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "model/language_model.h"
@@ -32,24 +31,6 @@ constexpr std::int64_t kNumbers = std::int64_t{1} << 24;  // logits computed at 
 [[noreturn]] void bad_tokens(const fs::path& file, const std::string& problem) {
   throw Error(ErrorKind::bad_data, fmt::format("{}: {}", file.string(), problem));
 }
-
-// A file under another name until it is complete.
-class PendingFile {
- public:
-  explicit PendingFile(fs::path path)
-      : path_(std::move(path)), pending_(path_.string() + fmt::format(".partial-{}", ::getpid())) {}
-  ~PendingFile() {
-    std::error_code ignored;
-    fs::remove(pending_, ignored);
-  }
-  PendingFile(const PendingFile&) = delete;
-  PendingFile& operator=(const PendingFile&) = delete;
-  const fs::path& pending() const { return pending_; }
-  void commit() const { fs::rename(pending_, path_); }
-
- private:
-  fs::path path_, pending_;
-};
 
 bool holds_logits(const fs::path& file) {
   try {
@@ -144,8 +125,8 @@ std::int64_t write_logits(const LogitsJob& job) {
   const at::Tensor hidden_TH = hidden_states(model, tokens);
   const std::int64_t count = hidden_TH.size(0);
   const std::int64_t rows = std::max<std::int64_t>(1, kNumbers / model.config.vocab_size);
-  const PendingFile file(job.out);
-  SafetensorsWriter writer(file.pending(), {{"logits", Dtype::f32, {count, model.config.vocab_size}}});
+  AtomicFile file(job.out);
+  SafetensorsWriter writer(file.staging(), {{"logits", Dtype::f32, {count, model.config.vocab_size}}});
   for (std::int64_t from = 0; from < count; from += rows) {
     const at::Tensor part = hidden_TH.narrow(0, from, std::min(rows, count - from));
     const at::Tensor logits = unembed(model.config, model.weights, part).to(at::kFloat).contiguous();

@@ -58,6 +58,37 @@ TEST(AtomicFile, AFullDiskLeavesTheOldFileAndNoPartialOne) {
   EXPECT_EQ(folder.count(), 1U);
 }
 
+TEST(AtomicFile, AStreamIsThereWhenItIsCommittedAndLeavesNothingOtherwise) {
+  const TempFolder folder;
+  folder.write("file", "old");
+  {
+    const AtomicFile file(folder / "file");
+    std::ofstream(file.staging()) << "half";
+    EXPECT_EQ(folder.count(), 2U);
+  }
+  EXPECT_EQ(folder.count(), 1U);
+  AtomicFile file(folder / "file");
+  std::ofstream(file.staging()) << "whole";
+  EXPECT_EQ(read_file(folder / "file"), "old");
+  file.commit();
+  EXPECT_EQ(read_file(folder / "file"), "whole");
+  EXPECT_EQ(folder.count(), 1U);
+}
+
+TEST(AtomicFile, WhatAKilledProcessLeftGoes) {
+  const TempFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const AtomicFile file(folder / "file");
+    std::ofstream(file.staging()) << "half";
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(folder.count(), 1U);
+  write_file_atomically(folder / "file", "whole");
+  EXPECT_EQ(folder.count(), 1U);
+}
+
 TEST(AtomicFile, AFolderInTheWayIsAnErrorThatNamesThePath) {
   const TempFolder folder;
   folder.write("taken/inside", "x");
