@@ -1,5 +1,7 @@
 #include "base/command_line.h"
 
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -56,6 +58,18 @@ std::string fits_64_bits(const std::string& text) {
   errno = 0;
   [[maybe_unused]] const long long number = std::strtoll(text.c_str(), nullptr, 0);
   return errno == ERANGE ? "the number " + text + " does not fit 64 bits" : "";
+}
+
+std::string says_something(const std::string& text) { return text.empty() ? "an empty text says nothing" : ""; }
+
+// A write beyond RLIMIT_FSIZE then fails like one to a full disk, and what is half-written is removed; the default is
+// death. A handler, since programs that are started from here inherit SIG_IGN, but no handler.
+void survive_the_file_size_limit() {
+  struct sigaction action{};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGXFSZ, &action, nullptr);
 }
 
 int report(const std::string& program, const std::string& message, ErrorKind kind) {
@@ -128,7 +142,8 @@ CommandLine::~CommandLine() = default;
 CommandLine::CommandLine(CommandLine&&) noexcept = default;
 
 CommandLine& CommandLine::option(const std::string& name, std::string& value, const std::string& help, bool required) {
-  impl_->app->add_option(name, value, help)->required(required)->capture_default_str();
+  CLI::Option* option = impl_->app->add_option(name, value, help)->required(required)->capture_default_str();
+  if (required) option->check(says_something);
   return *this;
 }
 
@@ -167,6 +182,7 @@ CommandLine& CommandLine::subcommand(const std::string& name, const std::string&
 CommonOptions& CommandLine::common() { return impl_->common; }
 
 int CommandLine::run(int argc, char** argv, const std::function<int()>& action) {
+  survive_the_file_size_limit();
   CLI::App& app = *impl_->app;
   if (!impl_->children.empty() && !action) app.require_subcommand(1);
   try {

@@ -31,6 +31,7 @@ class CommandLine {
 
   // Names as CLI11 spells them ("--out,-o", "reference"); a name without dashes is positional. A list is given by
   // repeating its option, or as the last positional arguments. Variables must outlive run().
+  // A required text must not be empty.
   CommandLine& option(const std::string& name, std::string& value, const std::string& help, bool required = false);
   CommandLine& option(const std::string& name, std::int64_t& value, const std::string& help, bool required = false);
   CommandLine& option(const std::string& name, double& value, const std::string& help, bool required = false);
@@ -46,7 +47,8 @@ class CommandLine {
   CommonOptions& common();
 
   // Parses, prints help or version where asked, runs `action` (or the subcommand's), turns kc::Error and other
-  // exceptions into one message on stderr, and returns the exit code.
+  // exceptions into one message on stderr, and returns the exit code. From here on a file that outgrows RLIMIT_FSIZE is
+  // a failed write, not a killed process.
   int run(int argc, char** argv, const std::function<int()>& action = {});
 
  private:

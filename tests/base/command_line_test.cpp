@@ -62,6 +62,16 @@ TEST(CommandLine, FillsOptionsOfEveryType) {
   EXPECT_THAT(files, ElementsAre("one", "two"));
 }
 
+TEST(CommandLine, ARequiredTextSaysSomething) {
+  CommandLine line = program();
+  std::string out, note;
+  line.option("--out", out, "output", true).option("--note", note, "note");
+  const Outcome refused = run(line, {"--out", ""}, succeed);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("--out"), HasSubstr("empty")));
+  EXPECT_EQ(run(line, {"--out", "x", "--note", ""}, succeed).code, 0);
+}
+
 TEST(CommandLine, HelpShowsExamplesAndExitCodesWithoutRunning) {
   CommandLine line = program(true);
   const Outcome outcome = run(line, {"--help"}, [] { return 77; });

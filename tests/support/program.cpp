@@ -1,5 +1,6 @@
 #include "tests/support/program.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,10 @@ namespace {
 [[noreturn]] void run_child(const ProgramCall& call, const fs::path& out, const fs::path& err) {
   if (std::freopen(out.c_str(), "w", stdout) == nullptr || std::freopen(err.c_str(), "w", stderr) == nullptr)
     std::_Exit(126);
+  if (call.file_size_limit > 0) {
+    const rlimit limit{static_cast<rlim_t>(call.file_size_limit), static_cast<rlim_t>(call.file_size_limit)};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
   const std::string path = std::string(KC_BIN_DIR) + "/" + call.program;
   std::vector<char*> argv{const_cast<char*>(path.c_str())};
   for (const std::string& argument : call.arguments) argv.push_back(const_cast<char*>(argument.c_str()));

@@ -1,5 +1,6 @@
 #pragma once
 // Runs one of our programs as a user would and keeps what it printed.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct ProgramCall {
   std::vector<std::string> arguments;
   double kill_after_s = 0;
   int kill_signal = 9;
+  std::int64_t file_size_limit = 0;  // bytes that a file it writes may have (RLIMIT_FSIZE); 0: no limit
 };
 ProgramResult run_program(const ProgramCall& call);
 

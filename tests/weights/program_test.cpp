@@ -48,6 +48,21 @@ TEST(CheckpointProgram, VerifiesAndConverts) {
   EXPECT_EQ(nlohmann::json::parse(damaged.out)["problems"].size(), 2U);
 }
 
+// As on a full disk: one message, and nothing is left of the result.
+TEST(CheckpointProgram, AFileBeyondTheSizeLimitLeavesNothingBehind) {
+  const test::TempFolder folder;
+  const GptOssConfig config = test::tiny_config(ExpertStorage::mxfp4);
+  test::write_folder(folder / "packed", config, test::random_tensors(config, 1));
+  const std::size_t before = folder.count();
+  const auto result = run_program(
+      {.program = "checkpoint",
+       .arguments = {"convert", "--model", (folder / "packed").string(), "--out", (folder / "out").string()},
+       .file_size_limit = 20'000});
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("model.safetensors"));
+  EXPECT_EQ(folder.count(), before);
+}
+
 TEST(CheckpointProgram, RefusesWhatItCannotRead) {
   const test::TempFolder folder;
   for (const char* command : {"inspect", "verify"}) {
