@@ -113,21 +113,12 @@ class Merger {
   const std::stop_token& stop_;
 };
 
-void require_writable(const fs::path& model, const fs::path& adapter, const fs::path& out) {
-  for (const fs::path& read : {model, adapter})
-    if (fs::weakly_canonical(out) == fs::weakly_canonical(read))
-      throw Error(ErrorKind::usage, fmt::format("--out {} is a folder that is read: give another place", out.string()));
-  if (fs::exists(out) && !(fs::is_directory(out) && (fs::is_empty(out) || fs::exists(out / "config.json"))))
-    throw Error(ErrorKind::usage,
-                fmt::format("--out {} exists and is no model folder: give another place", out.string()));
-}
-
 }  // namespace
 
 Merge merge_adapter(const fs::path& model, const fs::path& adapter_folder, const fs::path& out,
                     const std::stop_token& stop) {
   const at::NoGradGuard no_grad;
-  require_writable(model, adapter_folder, out);
+  require_output_folder(out, model, {model, adapter_folder});
   const CheckpointFiles files(model);
   const LoraAdapter adapter = adapter_for(files, adapter_folder);
   const GptOssConfig config = merged_config(files, adapter);
@@ -176,7 +167,8 @@ void add_merge_command(CommandLine& line) {
   arguments->line->option("--model", arguments->model, "model folder of the base", true)
       .option("--adapter", arguments->adapter, "adapter folder (adapter_config.json), or a checkpoint that is one",
               true)
-      .option("--out", arguments->out, "folder of the result; replaced when it is a model folder", true);
+      .option("--out", arguments->out,
+              "folder of the result; a model folder there is replaced when no other file would be lost", true);
 }
 
 }  // namespace kc

@@ -1,6 +1,7 @@
 #include "weights/checkpoint_files.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -25,6 +26,13 @@ CheckpointLayout layout_of(const fs::path& config_json) {
                  root.contains("rope_scaling_factor")
              ? CheckpointLayout::original
              : CheckpointLayout::hugging_face;
+}
+
+std::set<fs::path> weight_files(const fs::path& folder) {
+  std::set<fs::path> paths;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".safetensors") paths.insert(entry.path());
+  return paths;
 }
 
 bool is_expert_matrix(const std::string& name) {
@@ -73,8 +81,12 @@ void CheckpointFiles::open(const fs::path& file) {
 
 void CheckpointFiles::open_listed_files() {
   if (fs::exists(folder_ / kSingleFile) || !fs::exists(folder_ / kIndexFile)) {
-    open(folder_ / kSingleFile);
-    return;
+    const std::set<fs::path> parts = fs::exists(folder_ / kSingleFile) ? std::set<fs::path>{} : weight_files(folder_);
+    if (parts.empty()) return open(folder_ / kSingleFile);
+    return complain(folder_,
+                    fmt::format("holds {} weight file(s), the first {}, but no {}, which says what stands where: "
+                                "fetch it from where the files come from",
+                                parts.size(), parts.begin()->filename().string(), kIndexFile));
   }
   index_ = folder_ / kIndexFile;
   const json index = read_json_file(index_);
@@ -102,9 +114,7 @@ void CheckpointFiles::open_listed_files() {
 }
 
 void CheckpointFiles::open_all_files() {
-  std::set<fs::path> paths;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
-    if (entry.path().extension() == ".safetensors") paths.insert(entry.path());
+  const std::set<fs::path> paths = weight_files(folder_);
   if (paths.empty()) complain(folder_, "has no *.safetensors file");
   for (const fs::path& path : paths) open(path);
 }
@@ -168,6 +178,20 @@ std::int64_t CheckpointFiles::bytes() const {
   std::int64_t sum = 0;
   for (const auto& [name, tensor] : stored_) sum += tensor.entry->spec.bytes();
   return sum;
+}
+
+std::optional<std::int64_t> CheckpointFiles::stated_bytes() const {
+  if (index_.empty()) return std::nullopt;
+  const json root = read_json_file(index_);
+  if (!root.contains("metadata") || !root["metadata"].is_object() || !root["metadata"].contains("total_size"))
+    return std::nullopt;
+  const json& size = root["metadata"]["total_size"];
+  const bool whole = size.is_number() && size.get<double>() >= 0 && size.get<double>() < 0x1p53 &&
+                     size.get<double>() == std::floor(size.get<double>());
+  if (!whole)
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: metadata.total_size is {}: expected a number of bytes", index_.string(), size.dump()));
+  return static_cast<std::int64_t>(size.get<double>());
 }
 
 StoredTensor CheckpointFiles::find(const std::string& stored_name) const {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ class CheckpointFiles {
   const std::filesystem::path& folder() const { return folder_; }
   const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
   std::int64_t bytes() const;  // of all tensors
+  // What the index gives as that sum (metadata.total_size): nothing without an index or without the key. Only verify
+  // looks at it, since no tensor depends on it. Error{bad_data} when it is no whole number.
+  std::optional<std::int64_t> stated_bytes() const;
+  const std::filesystem::path& index() const { return index_; }  // empty when there is none
 
   // Damaged or absent files; tensors that are missing, unexpected, in two files, in another file than the index says,
   // or of another dtype or shape than the configuration's. Each names file and tensor.

@@ -1,7 +1,6 @@
 #include "weights/conversion.h"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -57,17 +56,33 @@ class Stream {
   std::int64_t done_ = 0, shown_ = 0;
 };
 
-void require_apart(const fs::path& folder, const fs::path& out) {
-  const fs::path from = fs::weakly_canonical(folder), to = fs::weakly_canonical(out);
-  const auto [rest, inside] = std::mismatch(from.begin(), from.end(), to.begin(), to.end());
-  const bool replaceable =
-      !fs::exists(out) || (fs::is_directory(out) && (fs::is_empty(out) || fs::exists(out / "config.json")));
-  if (!replaceable)
-    throw Error(ErrorKind::usage,
-                fmt::format("--out {} exists and is no model folder: give another place", out.string()));
-  if (rest == from.end())
-    throw Error(ErrorKind::usage,
-                fmt::format("--out {} lies in the folder that is read: give another place", out.string()));
+bool is_rewritten(const std::string& name) {
+  return name == "config.json" || name == "manifest.json" || name == "model.safetensors.index.json";
+}
+
+bool is_copied(const fs::directory_entry& entry) {
+  const std::string name = entry.path().filename().string();
+  return entry.is_regular_file() && entry.path().extension() != ".safetensors" && name != "dtypes.json" &&
+         !is_rewritten(name);
+}
+
+// model.safetensors, or model-00001-of-00002.safetensors.
+bool is_weight_file(const std::string& name) {
+  return name == "model.safetensors" || (name.starts_with("model-") && name.ends_with(".safetensors") &&
+                                         name.find_first_not_of("0123456789", 6) == name.find("-of-"));
+}
+
+// Names in `out` that are no model's weights and would not be in a result whose other files come from `copied_from`.
+std::vector<std::string> would_be_lost(const fs::path& out, const fs::path& copied_from) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(out)) {
+    const std::string name = entry.path().filename().string();
+    const bool replaced = entry.is_regular_file() && (is_rewritten(name) || is_weight_file(name) ||
+                                                      is_copied(fs::directory_entry(copied_from / name)));
+    if (!replaced) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 GptOssConfig wanted_config(const CheckpointFiles& files, const ConversionOptions& options) {
@@ -81,14 +96,35 @@ GptOssConfig wanted_config(const CheckpointFiles& files, const ConversionOptions
 
 }  // namespace
 
+void require_output_folder(const fs::path& out, const fs::path& copied_from, const std::vector<fs::path>& read) {
+  const auto refuse = [&](const std::string& problem) {
+    throw Error(ErrorKind::usage, fmt::format("--out {}: {}", out.string(), problem));
+  };
+  const fs::path place = fs::weakly_canonical(out);
+  for (const fs::path& folder : read) {
+    const fs::path from = fs::weakly_canonical(folder);
+    if (std::mismatch(from.begin(), from.end(), place.begin(), place.end()).first == from.end())
+      refuse("is the folder " + folder.string() + ", which is read, or lies in it: give another place");
+  }
+  if (!fs::exists(out)) {
+    const fs::path parent = fs::absolute(out.has_filename() ? out : out.parent_path()).parent_path();
+    if (!fs::is_directory(parent)) refuse("the folder " + parent.string() + " is not there: make it first");
+    return;
+  }
+  if (!fs::is_directory(out) || (!fs::is_empty(out) && !fs::exists(out / "config.json")))
+    refuse("exists and is no model folder: give another place");
+  const std::vector<std::string> strangers = would_be_lost(out, copied_from);
+  if (!strangers.empty())
+    refuse(fmt::format("holds {}{}, which the result would not have: move it away, or give another place",
+                       strangers.front(),
+                       strangers.size() == 1 ? "" : fmt::format(" and {} more file(s)", strangers.size() - 1)));
+}
+
 void copy_other_files(const fs::path& folder, const fs::path& out) {
-  const std::set<std::string> rewritten = {"config.json", "dtypes.json", "manifest.json",
-                                           "model.safetensors.index.json"};
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const fs::path name = entry.path().filename();
-    if (!entry.is_regular_file() || name.extension() == ".safetensors" || rewritten.contains(name.string())) continue;
+    if (!is_copied(entry)) continue;
     std::error_code error;
-    fs::copy_file(entry.path(), out / name, fs::copy_options::overwrite_existing, error);
+    fs::copy_file(entry.path(), out / entry.path().filename(), fs::copy_options::overwrite_existing, error);
     if (error)
       throw Error(ErrorKind::environment, fmt::format("cannot copy {}: {}", entry.path().string(), error.message()));
   }
@@ -117,7 +153,7 @@ void write_config_and_manifest(const fs::path& old_folder, const GptOssConfig& c
 
 Conversion convert_checkpoint(const fs::path& folder, const fs::path& out, const ConversionOptions& options,
                               const std::stop_token& stop) {
-  require_apart(folder, out);
+  require_output_folder(out, folder, {folder});
   const CheckpointFiles files(folder);
   Conversion result;
   result.config = wanted_config(files, options);

@@ -25,14 +25,20 @@ struct Conversion {
   std::vector<std::string> files;  // with weights
 };
 
-// Reads any folder that CheckpointFiles opens and replaces `out` by the result, atomically: config.json, weights,
-// manifest.json with their SHA-256, and copies of the other files (tokenizer, templates). Holds a few experts in memory
-// at a time. Shows progress. Error{usage} when `out` is the folder itself or inside it; Error{interrupted} on `stop`.
+// Reads any folder that CheckpointFiles opens and writes the result to `out`, whole or not at all: config.json,
+// weights, manifest.json with their SHA-256, and copies of the other files (tokenizer, templates). Holds a few experts
+// in memory at a time. Shows progress. Error{usage} when `out` cannot take it (require_output_folder);
+// Error{interrupted} on `stop`.
 Conversion convert_checkpoint(const std::filesystem::path& folder, const std::filesystem::path& out,
                               const ConversionOptions& options, const std::stop_token& stop = {});
 
-// What convert and others that write a folder beside an old one share: every regular file of `folder` but weights,
-// index, config.json, dtypes.json and manifest.json.
+// What convert and others that write a folder beside an old one share. Where the result may go: to a new name in a
+// folder that is there, into an empty folder, or over a model folder of which nothing is lost: it may hold config.json,
+// manifest.json, weights and their index, and files of the names that the result brings from `copied_from`. Anything
+// else there, and a place that is one of the folders read or inside it, is Error{usage}.
+void require_output_folder(const std::filesystem::path& out, const std::filesystem::path& copied_from,
+                           const std::vector<std::filesystem::path>& read);
+// Every regular file of `folder` but weights, index, config.json, dtypes.json and manifest.json.
 void copy_other_files(const std::filesystem::path& folder, const std::filesystem::path& out);
 // config.json of the result with the harmless keys of the old one (end-of-text ids), and manifest.json of the old one,
 // if any, with the new hashes.

@@ -92,6 +92,17 @@ void check_hash(const Task& task, Findings& findings, const std::function<void(s
       fmt::format("{}: has SHA-256 {}, but manifest.json records {}", task.file->path().string(), found, task.hash));
 }
 
+void check_stated_bytes(const CheckpointFiles& files, std::vector<std::string>& problems) {
+  try {
+    const auto stated = files.stated_bytes();
+    if (stated && *stated != files.bytes())
+      problems.push_back(fmt::format("{}: metadata.total_size is {}, but the tensors have {} bytes",
+                                     files.index().string(), *stated, files.bytes()));
+  } catch (const Error& error) {
+    problems.emplace_back(error.what());
+  }
+}
+
 // File name to hash. What is no manifest is a problem of its own.
 std::map<std::string, std::string> recorded_hashes(const std::filesystem::path& folder, Findings& findings) {
   std::map<std::string, std::string> hashes;
@@ -138,6 +149,7 @@ Verification verify_checkpoint(const std::filesystem::path& folder, int threads)
   const CheckpointFiles files(folder, true);
   Verification result;
   result.problems = files.problems();
+  check_stated_bytes(files, result.problems);
   Findings findings;
   const std::vector<Task> tasks = list_tasks(files, recorded_hashes(folder, findings), findings, result);
   std::int64_t total = result.bytes;

@@ -13,9 +13,9 @@ struct Verification {
   std::int64_t hashes = 0;  // files whose recorded SHA-256 was compared
 };
 
-// Headers, names, shapes, dtypes, index (checkpoint_files.h); NaN and infinities; MXFP4 values that are not finite in
-// bfloat16; the SHA-256 that manifest.json records (weights_hash, file_hashes). Shows progress. Error{bad_data} only
-// when config.json cannot be read.
+// Headers, names, shapes, dtypes, index with its total_size (checkpoint_files.h); NaN and infinities; MXFP4 values that
+// are not finite in bfloat16; the SHA-256 that manifest.json records (weights_hash, file_hashes). Shows progress.
+// Error{bad_data} only when config.json cannot be read.
 Verification verify_checkpoint(const std::filesystem::path& folder, int threads = 0);
 
 }  // namespace kc

@@ -170,6 +170,37 @@ TEST_F(Loading, ConvertingNeverHarmsWhatIsThere) {
   EXPECT_EQ(folder_.count(), before);
 }
 
+TEST_F(Loading, ConvertingReplacesAModelFolderOnlyWhereNoFileWouldBeLost) {
+  folder_.write("source/tokenizer.json", "{}");
+  convert_checkpoint(path(), out(), {.experts = ExpertStorage::expanded, .shard_bytes = 40'000});
+  convert_checkpoint(path(), out(), {});  // shards and index go, one file comes
+  EXPECT_EQ(load(out(), packed_), tensors_);
+  EXPECT_FALSE(std::filesystem::exists(out() / "model.safetensors.index.json"));
+  for (const char* stranger : {"notes.txt", "logits.safetensors", "model-of-mine.safetensors", "original/a.txt"}) {
+    folder_.write(std::filesystem::path("result") / stranger, "mine");
+    const std::string name = *std::filesystem::path(stranger).begin();
+    EXPECT_ERROR(convert_checkpoint(path(), out(), {}), ErrorKind::usage, AllOf(HasSubstr("--out"), HasSubstr(name)));
+    EXPECT_EQ(read_file(out() / stranger), "mine");
+    std::filesystem::remove_all(out() / name);
+  }
+  std::filesystem::remove(path() / "tokenizer.json");
+  EXPECT_ERROR(convert_checkpoint(path(), out(), {}), ErrorKind::usage, HasSubstr("tokenizer.json"));
+  EXPECT_EQ(read_file(out() / "tokenizer.json"), "{}");
+}
+
+TEST_F(Loading, ConvertingNeedsTheFolderAroundTheResult) {
+  EXPECT_ERROR(convert_checkpoint(path(), folder_ / "absent/result/", {}), ErrorKind::usage,
+               AllOf(HasSubstr((folder_ / "absent").string() + " is not there"), HasSubstr("--out")));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "absent"));
+}
+
+TEST_F(Loading, AMissingIndexIsNamedAsSuch) {
+  std::filesystem::remove(path() / "model.safetensors.index.json");
+  EXPECT_ERROR(
+      CheckpointFiles{path()}, ErrorKind::bad_data,
+      AllOf(HasSubstr("model.safetensors.index.json"), HasSubstr("model-00001-of-"), HasSubstr("weight file(s)")));
+}
+
 class Verifying : public Loading {
  protected:
   Verifying() { convert_checkpoint(path(), out(), {}); }
@@ -216,6 +247,25 @@ TEST_F(Verifying, ListsEveryProblemOfDamagedFiles) {
   EXPECT_THAT(found.problems, testing::Contains(AllOf(HasSubstr(first.filename().string()), HasSubstr("truncated"))));
   EXPECT_THAT(found.problems, testing::Contains(AllOf(HasSubstr(second.filename().string()), HasSubstr("absent"))));
   EXPECT_THAT(found.problems, testing::Contains(HasSubstr("missing")));
+}
+
+TEST_F(Verifying, ComparesTheSizeThatTheIndexStates) {
+  const std::filesystem::path index = path() / "model.safetensors.index.json";
+  nlohmann::json root = read_json_file(index);
+  const std::int64_t bytes = root["metadata"]["total_size"];
+  EXPECT_THAT(verify_checkpoint(path()).problems, IsEmpty());
+  root["metadata"]["total_size"] = bytes + 2;
+  write_json_file(index, root);
+  EXPECT_THAT(verify_checkpoint(path()).problems,
+              ElementsAre(AllOf(HasSubstr("index.json"), HasSubstr("total_size"), HasSubstr(std::to_string(bytes + 2)),
+                                HasSubstr(std::to_string(bytes) + " bytes"))));
+  EXPECT_NO_THROW(CheckpointFiles{path()}) << "no tensor depends on it";
+  root["metadata"]["total_size"] = "many";
+  write_json_file(index, root);
+  EXPECT_THAT(verify_checkpoint(path()).problems, ElementsAre(AllOf(HasSubstr("total_size"), HasSubstr("many"))));
+  root.erase("metadata");
+  write_json_file(index, root);
+  EXPECT_THAT(verify_checkpoint(path()).problems, IsEmpty());
 }
 
 TEST_F(Verifying, AManifestOfNonsenseIsAProblemOfItsOwn) {
