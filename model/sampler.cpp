@@ -43,14 +43,21 @@ std::int64_t walk(const float* weights, std::int64_t n, double target) {
   return last;  // rounding at the very end of the distribution
 }
 
+// `lse` is NaN or infinite when any of the logits that count is.
+void require_finite(float lse) {
+  if (std::isfinite(lse)) return;
+  throw Error(ErrorKind::bad_data,
+              "the model's logits are not finite: its weights are damaged or have diverged (`checkpoint verify` finds "
+              "numbers that are not finite)");
+}
+
 // temperature 0: the largest logit (the first of equal ones), its logprob at temperature 1.
 Drawn draw(const float* logits, std::int64_t n, double temperature, RngStream& rng) {
   const float scale = temperature > 0 ? static_cast<float>(1 / temperature) : 1.0F;
   float* weights = scratch<float, 2>(n);
   float sum = 0;
   const float lse = attention_kernels<float>().exp_row(logits, scale, weights, n, &sum);
-  if (!std::isfinite(lse))
-    throw Error(ErrorKind::bad_data, "the model's logits are not finite: its weights are damaged or have diverged");
+  require_finite(lse);
   const std::int64_t token = temperature > 0 ? walk(weights, n, rng.uniform() * static_cast<double>(sum))
                                              : std::max_element(logits, logits + n) - logits;
   return {static_cast<TokenId>(token), logits[token] * scale - lse};
@@ -254,6 +261,7 @@ class GptOssSampler final : public Sampler {
       const float* row = logits.const_data_ptr<float>() + b * n;
       float sum = 0;
       const float lse = attention_kernels<float>().exp_row(row, 1.0F, scratch<float, 2>(n), n, &sum);
+      require_finite(lse);
       std::vector<float>& out = results.emplace_back();
       for (const TokenId token : tokens) out.push_back(row[token] - lse);
     }

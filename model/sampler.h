@@ -41,7 +41,7 @@ class Sampler {
   virtual std::vector<std::vector<Sample>> sample(std::span<const SampleRequest> requests,
                                                   const SamplingOptions& options, std::stop_token stop) = 0;
   // Natural-log probabilities of `tokens` as the next token after each prompt, over the whole vocabulary (so they need
-  // not sum to 1): result[i][j] belongs to prompt i, token j.
+  // not sum to 1): result[i][j] belongs to prompt i, token j. Error{bad_data} when the logits are not finite.
   virtual std::vector<std::vector<float>> next_token_logprobs(std::span<const std::vector<TokenId>> prompts,
                                                               std::span<const TokenId> tokens,
                                                               std::stop_token stop) = 0;

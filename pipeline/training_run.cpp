@@ -127,9 +127,10 @@ ValidationScore validate(const Session& session) {
   const std::vector<ForecastResult> results = forecaster->forecast(session.validation.requests, session.stop);
   ValidationScore score;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const Forecast& forecast = results[i].parsed.value();
-    score.brier += brier_score(forecast.p, session.validation.rows[i].truth);
-    score.accuracy += forecast.predicted_bin == session.validation.rows[i].truth ? 1 : 0;
+    const Bin truth = session.validation.rows[i].truth;
+    const Forecast forecast = results[i].parsed ? *results[i].parsed : Forecast{};  // a failure counts as uniform
+    score.brier += brier_score(forecast.p, truth);
+    score.accuracy += forecast.predicted_bin == truth ? 1 : 0;
   }
   const auto n = static_cast<double>(std::max<std::size_t>(results.size(), 1));
   return {score.brier / n, score.accuracy / n};

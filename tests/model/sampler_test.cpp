@@ -194,6 +194,10 @@ TEST(Sampler, SaysThatDivergedWeightsCannotBeSampled) {
   const auto sampler = make_gpt_oss_sampler(c, w);
   const std::vector<SampleRequest> requests = {{{4}, 1, RngStream(1)}};
   EXPECT_ERROR(sampler->sample(requests, {}, {}), ErrorKind::bad_data, testing::HasSubstr("not finite"));
+  const std::vector<std::vector<TokenId>> prompts = {{4, 5}};
+  const std::vector<TokenId> tokens = {6, 7};
+  EXPECT_ERROR(sampler->next_token_logprobs(prompts, tokens, {}), ErrorKind::bad_data,
+               testing::HasSubstr("not finite"));
 }
 
 }  // namespace
