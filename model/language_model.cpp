@@ -39,21 +39,24 @@ LanguageModel LanguageModel::load(const std::filesystem::path& folder, const Loa
   auto impl = std::make_unique<Impl>();
   impl->folder = std::filesystem::absolute(folder).lexically_normal();
   impl->config = load_checkpoint_config(folder);
-  impl->tokenizer = load_tokenizer(folder);
+  const bool own_vocabulary = has_tokenizer(folder) || options.vocabulary.empty();
+  const std::filesystem::path& vocabulary = own_vocabulary ? folder : options.vocabulary;
+  impl->tokenizer = load_tokenizer(vocabulary);
   impl->manifest = load_manifest(folder);
   // A published model has spare rows beyond its vocabulary; one of ours has none.
   const std::int64_t pieces = impl->tokenizer->vocabulary_size();
   const bool spare_rows = !std::filesystem::exists(folder / "tokenizer.model");
   if (spare_rows ? impl->config.vocab_size < pieces : impl->config.vocab_size != pieces)
-    throw Error(ErrorKind::bad_data, fmt::format("{}: the vocabulary (tokenizer.model, or tokenizer.json) has {} "
-                                                 "pieces, but config.json says vocab_size {}: the vocabulary "
-                                                 "belongs to another model",
-                                                 folder.string(), pieces, impl->config.vocab_size));
-  if (!impl->manifest.tokenizer_hash.empty() && impl->manifest.tokenizer_hash != impl->tokenizer->hash())
     throw Error(ErrorKind::bad_data,
-                fmt::format("{}: tokenizer.model has SHA-256 {}, but manifest.json says {}: the vocabulary belongs to "
-                            "another model",
-                            folder.string(), impl->tokenizer->hash(), impl->manifest.tokenizer_hash));
+                fmt::format("{}: the vocabulary has {} pieces, but config.json of {} says "
+                            "vocab_size {}: it belongs to another model",
+                            vocabulary.string(), pieces, folder.string(), impl->config.vocab_size));
+  if (!impl->manifest.tokenizer_hash.empty() && impl->manifest.tokenizer_hash != impl->tokenizer->hash())
+    throw Error(
+        ErrorKind::bad_data,
+        fmt::format("{}: the vocabulary has SHA-256 {}, but manifest.json of {} says {}: it belongs to another "
+                    "model",
+                    vocabulary.string(), impl->tokenizer->hash(), folder.string(), impl->manifest.tokenizer_hash));
   const std::string& architecture = impl->manifest.architecture_hash;
   if (!architecture.empty() && architecture != sha256_hex(read_file(folder / "config.json")))
     throw Error(

@@ -31,6 +31,7 @@ struct Manifest {
 };
 
 struct LoadOptions {
+  std::filesystem::path vocabulary = {};      // file or folder (load_tokenizer) for a model folder that holds none
   std::optional<ExpertStorage> experts = {};  // how experts are kept in memory; nothing: as the folder stores them
 };
 
@@ -40,7 +41,7 @@ class LanguageModel {
   LanguageModel(GptOssConfig config, std::shared_ptr<const Tokenizer> tokenizer, RngStream rng);
   // Opens a model folder, or an adapter folder (adapter_config.json) together with the base that it names.
   // Error{bad_data} names file and tensor: truncated file, wrong shape or dtype, missing or unexpected tensor, a
-  // vocabulary of another size or hash than the manifest's.
+  // vocabulary of another size or hash than the manifest's. A vocabulary in the folder goes before options.vocabulary.
   static LanguageModel load(const std::filesystem::path& folder, const LoadOptions& options = {});
 
   // Puts a fresh adapter beside the weights, which are frozen from then on. Error{config} when the model has one

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dataset/pairs.h"
+#include "model/language_model.h"
 #include "model/lora.h"
 #include "pipeline/dataset_views.h"
 #include "rewards/reward.h"
@@ -40,7 +41,7 @@ struct ExperimentOptions {
   DataOptions data;
   PromptFormat prompt;
   std::string hardware_file;
-  std::string vocabulary_path;  // file or folder of a vocabulary to use as it is; empty: one is trained
+  std::string vocabulary_path;  // file or folder of a vocabulary to use as it is; empty: run.init's, or one is trained
   VocabularyOptions vocabulary;
   std::int64_t vocabulary_prompts = 4000;  // training prompts that the vocabulary is trained on
   GptOssConfig model;
@@ -54,6 +55,12 @@ struct ExperimentOptions {
   std::string config_yaml;  // resolved
   std::string config_hash;
 };
+
+// How a stored model of this experiment is opened: a folder without a vocabulary takes that of tokenizer.path.
+LoadOptions load_options(const ExperimentOptions& options);
+// Error{config} when tokenizer.path names another vocabulary than the model's, which it took from its own `folder`.
+void require_vocabulary(const LanguageModel& model, const std::filesystem::path& folder,
+                        const ExperimentOptions& options);
 
 // Reads every section that training and evaluation know and finishes the config: throws before any work is done.
 ExperimentOptions read_experiment_options(Config& config);

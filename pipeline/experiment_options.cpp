@@ -1,4 +1,8 @@
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "pipeline/experiment.h"
+#include "pipeline/resources.h"
 
 namespace kc {
 namespace {
@@ -63,8 +67,10 @@ ExperimentOptions read_experiment_options(Config& config) {
   ConfigSection tokenizer = config.section("tokenizer");
   o.vocabulary_path = tokenizer.text(
       "path", "",
-      {.meaning = "vocabulary to use as it is: o200k_base.tiktoken, tokenizer.json, *.model, or a folder with one; "
-                  "empty: that of run.init, or one is trained"});
+      {.meaning =
+           "vocabulary to use as it is, of a fresh model or of a run.init folder without one: "
+           "o200k_base.tiktoken, tokenizer.json, *.model, or a folder with one of them; empty: that of run.init, "
+           "or one is trained"});
   o.vocabulary.size = tokenizer.integer(
       "size", 2048, {.meaning = "pieces of the vocabulary, reserved ones included", .min = 320, .max = 65536});
   o.vocabulary.split_digits =
@@ -87,6 +93,23 @@ ExperimentOptions read_experiment_options(Config& config) {
   o.config_yaml = config.resolved_yaml();
   o.config_hash = config.hash();
   return o;
+}
+
+LoadOptions load_options(const ExperimentOptions& options) {
+  const std::string& path = options.vocabulary_path;
+  return {.vocabulary = path.empty() ? std::filesystem::path() : find_resource(path), .experts = options.experts};
+}
+
+void require_vocabulary(const LanguageModel& model, const std::filesystem::path& folder,
+                        const ExperimentOptions& options) {
+  if (options.vocabulary_path.empty()) return;
+  const std::string named = load_tokenizer(find_resource(options.vocabulary_path))->hash();
+  if (named == model.tokenizer().hash()) return;
+  throw Error(ErrorKind::config,
+              fmt::format("tokenizer.path names {} (SHA-256 {}), but {} holds a vocabulary of its own ({}), with which "
+                          "its weights were trained: leave tokenizer.path out",
+                          options.vocabulary_path, named.substr(0, 12), folder.string(),
+                          model.tokenizer().hash().substr(0, 12)));
 }
 
 }  // namespace kc

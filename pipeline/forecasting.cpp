@@ -45,7 +45,9 @@ bool show_checkpoint_config(const std::string& checkpoint, const CommonOptions& 
 OpenCheckpoint::OpenCheckpoint(const fs::path& folder, const CommonOptions& given)
     : options_(checkpoint_options(folder, given)) {
   set_compute_threads(options_.run.threads);
-  model_ = std::make_unique<LanguageModel>(LanguageModel::load(folder, {.experts = options_.experts}));
+  model_ = std::make_unique<LanguageModel>(LanguageModel::load(folder, load_options(options_)));
+  // A checkpoint of ours holds the vocabulary that its config once named: that file may be gone by now.
+  if (fs::exists(find_resource(options_.vocabulary_path))) require_vocabulary(*model_, folder, options_);
   encoder_ = std::make_unique<PromptEncoder>(options_.prompt, model_->shared_tokenizer());
   has_profile_ = fs::exists(folder / "training_profile.json");
   if (has_profile_) profile_ = read_training_profile(folder / "training_profile.json");

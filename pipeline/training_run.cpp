@@ -58,7 +58,7 @@ void claim_run_folder(const ExperimentOptions& options, const fs::path& folder) 
 std::shared_ptr<const Tokenizer> prepare_vocabulary(const Session& session) {
   if (has_tokenizer(session.folder)) return load_tokenizer(session.folder);
   if (!session.options.vocabulary_path.empty()) {
-    std::shared_ptr<const Tokenizer> given = load_tokenizer(session.options.vocabulary_path);
+    std::shared_ptr<const Tokenizer> given = load_tokenizer(find_resource(session.options.vocabulary_path));
     given->save(session.folder);
     return given;
   }
@@ -89,7 +89,8 @@ void require_memory(const GptOssConfig& model) {
 
 void open_initial_model(Session& session) {
   const fs::path init = find_checkpoint(session.options.run.init);
-  session.model = std::make_unique<LanguageModel>(LanguageModel::load(init, {.experts = session.options.experts}));
+  session.model = std::make_unique<LanguageModel>(LanguageModel::load(init, load_options(session.options)));
+  require_vocabulary(*session.model, init, session.options);
   if (session.options.lora.on()) session.model->add_adapter(session.options.lora, session.rng.child("adapter"));
   log::info("starting from " + init.string());
   if (session.model->config().experts == ExpertStorage::mxfp4 && !session.model->has_adapter())
@@ -180,7 +181,7 @@ StageResult warm_start(Session& session, const TrainingContext& context) {
     if (session.model->has_adapter())
       session.model->restore_adapter(kept);
     else
-      *session.model = LanguageModel::load(kept, {.experts = session.options.experts});
+      *session.model = LanguageModel::load(kept, load_options(session.options));
     log::info("stage 1 is done: continuing from " + kept.string());
     return result;
   }

@@ -79,6 +79,18 @@ TEST_F(ModelFolder, AMovedModelStillSamplesFromItsOwnWeights) {
   EXPECT_EQ(second.sampler().sample(requests, {.max_new_tokens = 3}, {})[0].size(), 2U);
 }
 
+TEST_F(ModelFolder, TakesAVocabularyFromElsewhereWhenItHoldsNone) {
+  const std::string own = LanguageModel::load(path()).tokenizer().hash();
+  const test::TempFolder elsewhere;
+  some_tokenizer("for (;;) x[i] += y[j] * 2;\n")->save(elsewhere.path());
+  EXPECT_EQ(LanguageModel::load(path(), {.vocabulary = elsewhere.path()}).tokenizer().hash(), own);
+  std::filesystem::rename(path() / "tokenizer.model", elsewhere.path() / "own.model");
+  expect_refused(AllOf(HasSubstr("no vocabulary"), HasSubstr("tokenizer.path")));
+  EXPECT_EQ(LanguageModel::load(path(), {.vocabulary = elsewhere.path() / "own.model"}).tokenizer().hash(), own);
+  EXPECT_ERROR(LanguageModel::load(path(), {.vocabulary = elsewhere.path()}), ErrorKind::bad_data,
+               AllOf(HasSubstr(elsewhere.path().string()), HasSubstr("another model")));
+}
+
 TEST_F(ModelFolder, Bfloat16WeightsComeBackAsTheyWere) {
   GptOssConfig config = small_config();
   config.dtype = "bfloat16";
@@ -156,12 +168,12 @@ TEST_F(ModelFolder, RefusesTensorsThatDoNotFitTheConfiguration) {
 TEST_F(ModelFolder, RefusesAnotherVocabulary) {
   const std::string kept = read_file(path() / "tokenizer.model");
   train_tokenizer({"quite another text"}, {.size = 290})->save(path());
-  expect_refused(AllOf(HasSubstr("tokenizer.model"), HasSubstr("vocab_size")));
+  expect_refused(AllOf(HasSubstr("the vocabulary"), HasSubstr("vocab_size")));
   write_file_atomically(path() / "tokenizer.model", kept);
   json manifest = read_json_file(path() / "manifest.json");
   manifest["tokenizer_hash"] = std::string(64, '0');
   write_json_file(path() / "manifest.json", manifest);
-  expect_refused(AllOf(HasSubstr("tokenizer.model"), HasSubstr("another model")));
+  expect_refused(AllOf(HasSubstr("the vocabulary"), HasSubstr("another model")));
 }
 
 TEST_F(ModelFolder, ReadsShards) {

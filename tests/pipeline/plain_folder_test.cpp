@@ -8,9 +8,11 @@
 #include "pipeline/forecasting.h"
 #include "pipeline/pair_examples.h"
 #include "pipeline/resources.h"
+#include "pipeline/training_run.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/synthetic_store.h"
 #include "tests/support/temp_folder.h"
+#include "tests/weights/folders.h"
 
 namespace kc::test {
 namespace {
@@ -59,6 +61,21 @@ class PlainFolder : public ::testing::Test {
     return job;
   }
 
+  // A run from the model that takes no step.
+  void train(const std::string& run) const {
+    if (!fs::exists(folder_ / "store.h5")) write_store(folder_ / "store.h5", synthetic_store());
+    std::vector<std::string> sets = given_.sets;
+    for (const std::string& set :
+         {"run.init=" + model_.string(), "run.dir=" + (folder_ / run).string(),
+          "data.path=" + (folder_ / "store.h5").string(), std::string("data.split.validation_fraction=0.2"),
+          std::string("data.split.test_fraction=0.2"), std::string("warmup.steps=0"), std::string("policy.steps=0"),
+          std::string("evaluate.rows=8"), std::string("evaluate.validation_rows=8"),
+          std::string("evaluate.bootstrap=10"), std::string("evaluate.readings=[direct]")})
+      sets.push_back(set);
+    Config config = Config::defaults(sets);
+    run_training(read_experiment_options(config), false, {});
+  }
+
   TempFolder folder_;
   fs::path model_ = folder_ / "model";
   CommonOptions given_;
@@ -93,6 +110,34 @@ TEST_F(PlainFolder, ReportsASampledAnswerThatIsNoForecast) {
   const nlohmann::json json = to_json(report);
   EXPECT_EQ(json["candidates"][0]["failure"], "truncated");
   EXPECT_FALSE(json["candidates"][0].contains("bin_probabilities"));
+}
+
+TEST_F(PlainFolder, TakesItsVocabularyFromTheConfigWhenItHoldsNone) {
+  const std::string own = load_tokenizer(model_)->hash();
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) fs::remove(model_ / name);
+  EXPECT_ERROR(OpenCheckpoint(model_, given_), ErrorKind::bad_data, testing::HasSubstr("tokenizer.path"));
+  EXPECT_ERROR(train("run"), ErrorKind::bad_data, testing::HasSubstr("tokenizer.path"));
+  given_.sets.push_back("tokenizer.path=" + (folder_ / "bytes.tiktoken").string());
+  EXPECT_EQ(OpenCheckpoint(model_, given_).model().tokenizer().hash(), own);
+  train("run");
+  fs::remove(folder_ / "bytes.tiktoken");  // the run's checkpoints have it
+  EXPECT_EQ(OpenCheckpoint(folder_ / "run/warm_start").model().tokenizer().hash(), own);
+}
+
+TEST_F(PlainFolder, KeepsItsOwnVocabularyAndRefusesAnotherByTheConfig) {
+  given_.sets.push_back("tokenizer.path=" + (folder_ / "bytes.tiktoken").string());
+  EXPECT_NO_THROW(OpenCheckpoint(model_, given_)) << "the same by its hash";
+  given_.sets.back() = std::string("tokenizer.path=") + KC_SOURCE_DIR + "/tests/golden/tokenizer/tiny.tiktoken";
+  const auto message = testing::AllOf(testing::HasSubstr("tokenizer.path"), testing::HasSubstr("tiny.tiktoken"),
+                                      testing::HasSubstr(model_.string()));
+  EXPECT_ERROR(OpenCheckpoint(model_, given_), ErrorKind::config, message);
+  EXPECT_ERROR(train("run"), ErrorKind::config, message);
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(PlainFolder, WithWeightsThatAreNoNumbersEndsTrainingInOneError) {
+  patch(model_ / "model.safetensors", "model.norm.weight", 0, {0x00, 0x00, 0xC0, 0x7F});
+  EXPECT_ERROR(train("run"), ErrorKind::bad_data, testing::HasSubstr("logits are not finite"));
 }
 
 TEST_F(PlainFolder, RefusesAConfigBesideACheckpointsOwn) {
