@@ -1,5 +1,6 @@
 #pragma once
-// Adapter folders: adapter_config.json and adapter_model.safetensors. Two layouts are read and written:
+// Adapter folders: adapter_config.json and adapter_model.safetensors. Two layouts are read and written, two with pairs
+// of single experts are read (lora_pairs_torch.h):
 //   PEFT    as peft 0.21 writes over transformers 5: linear layers by module; each expert parameter as one pair
 //           lora_A [r E, in] (row e r + j), lora_B [out, r E] (column j E + e), the inner of the two nested wrappers
 //           under `experts.base_layer`. The transposed pairs of older combinations are recognised by gate_up's shapes.

@@ -9,35 +9,25 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "model/lora_files_torch.h"
+#include "model/lora_pairs_torch.h"
 #include "model/lora_targets_torch.h"
 #include "model/safetensors_torch.h"
 
 namespace kc {
 namespace {
 
-constexpr const char* kPrefix = "base_model.model.";
 constexpr const char* kFile = "adapter_model.safetensors";
 constexpr const char* kHeadCopy = "lm_head.base_layer.weight";
 
-// Pairs under their module's path in the file, without the prefix.
-struct Pairs {
-  std::filesystem::path file;
-  std::map<std::string, LowRank> by_path;
+bool is_tinker(const AdapterPairs& pairs) {
+  return std::any_of(pairs.by_path.begin(), pairs.by_path.end(), [](const auto& entry) {
+    const std::string& path = entry.first;
+    return path.find(".attn.") != std::string::npos || path.find(".mlp.experts.w") != std::string::npos ||
+           path == "model.unembed_tokens";
+  });
+}
 
-  [[noreturn]] void fail(const std::string& path, const std::string& problem) const {
-    throw Error(ErrorKind::bad_data, fmt::format("{}: {}{}: {}", file.string(), kPrefix, path, problem));
-  }
-  bool tinker() const {
-    return std::any_of(by_path.begin(), by_path.end(), [](const auto& entry) {
-      const std::string& path = entry.first;
-      return path.find(".attn.") != std::string::npos || path.find(".mlp.experts.w") != std::string::npos ||
-             path == "model.unembed_tokens";
-    });
-  }
-};
-
-void put_side(Pairs& pairs, const std::string& rest, const at::Tensor& tensor) {
+void put_side(AdapterPairs& pairs, const std::string& rest, const at::Tensor& tensor) {
   for (const bool is_a : {true, false}) {
     const std::string ending = is_a ? ".lora_A.weight" : ".lora_B.weight";
     if (!rest.ends_with(ending)) continue;
@@ -49,13 +39,13 @@ void put_side(Pairs& pairs, const std::string& rest, const at::Tensor& tensor) {
   pairs.fail(rest, "is unexpected: only lora_A.weight and lora_B.weight of attention, experts and lm_head are known");
 }
 
-Pairs read_pairs(const std::filesystem::path& folder, const std::function<at::Tensor()>& head_of_base) {
-  Pairs pairs{folder / kFile, {}};
+AdapterPairs read_pairs(const std::filesystem::path& folder, const std::function<at::Tensor()>& head_of_base) {
+  AdapterPairs pairs{folder / kFile, {}};
   for (const auto& [name, tensor] : read_safetensors(pairs.file)) {
-    if (!name.starts_with(kPrefix))
+    if (!name.starts_with(kAdapterPrefix))
       throw Error(ErrorKind::bad_data, fmt::format("{}: tensor \"{}\" is unexpected: names start with {}",
-                                                   pairs.file.string(), name, kPrefix));
-    const std::string rest = name.substr(std::string(kPrefix).size());
+                                                   pairs.file.string(), name, kAdapterPrefix));
+    const std::string rest = name.substr(std::string(kAdapterPrefix).size());
     if (rest != kHeadCopy) {
       put_side(pairs, rest, tensor);
       continue;
@@ -73,32 +63,21 @@ Pairs read_pairs(const std::filesystem::path& folder, const std::function<at::Te
   return pairs;
 }
 
-void expect_shape(const Pairs& pairs, const std::string& path, const char* side, const at::Tensor& tensor,
-                  const std::vector<std::int64_t>& shape) {
-  if (tensor.sizes() == at::IntArrayRef(shape)) return;
-  pairs.fail(path + ".lora_" + side + ".weight",
-             fmt::format("has shape [{}], this model and adapter_config.json's r ask for [{}]",
-                         fmt::join(tensor.sizes().vec(), ", "), fmt::join(shape, ", ")));
-}
-
-void put(LoraAdapter& adapter, const std::string& module, const LowRank& pair) {
-  adapter.tensors[module + ".lora_A"] = pair.a.contiguous();
-  adapter.tensors[module + ".lora_B"] = pair.b.contiguous();
-}
-
-void take_linear(Pairs& pairs, const std::string& path, const AdaptedModule& module, LoraAdapter& adapter) {
+// Whether there was one.
+bool take_linear(AdapterPairs& pairs, const std::string& path, const AdaptedModule& module, LoraAdapter& adapter) {
   const auto found = pairs.by_path.find(path);
-  if (found == pairs.by_path.end()) return;
-  expect_shape(pairs, path, "A", found->second.a, {adapter.rank, module.in});
-  expect_shape(pairs, path, "B", found->second.b, {module.out, adapter.rank});
-  put(adapter, module.name, found->second);
+  if (found == pairs.by_path.end()) return false;
+  pairs.expect_shape(path, "A", found->second.a, {adapter.rank, module.in});
+  pairs.expect_shape(path, "B", found->second.b, {module.out, adapter.rank});
+  put_pair(adapter, module.name, found->second);
   pairs.by_path.erase(found);
+  return true;
 }
 
 // ---- Tinker
 
 // Either side may be shared by all experts.
-void take_tinker_experts(Pairs& pairs, const std::string& experts, const GptOssConfig& c, LoraAdapter& adapter) {
+void take_tinker_experts(AdapterPairs& pairs, const std::string& experts, const GptOssConfig& c, LoraAdapter& adapter) {
   struct Part {
     const char* theirs;
     const char* ours;
@@ -114,16 +93,16 @@ void take_tinker_experts(Pairs& pairs, const std::string& experts, const GptOssC
       return t.dim() == 3 && t.size(0) == 1 ? std::int64_t{1} : c.num_local_experts;
     };
     const LowRank& pair = found->second;
-    expect_shape(pairs, path, "A", pair.a, {side(pair.a), adapter.rank, part.in});
-    expect_shape(pairs, path, "B", pair.b, {side(pair.b), part.out, adapter.rank});
-    put(adapter, experts + "." + part.ours, pair);
+    pairs.expect_shape(path, "A", pair.a, {side(pair.a), adapter.rank, part.in});
+    pairs.expect_shape(path, "B", pair.b, {side(pair.b), part.out, adapter.rank});
+    put_pair(adapter, experts + "." + part.ours, pair);
     pairs.by_path.erase(found);
   }
   if (low_rank(adapter, experts + ".gate_proj").defined() != low_rank(adapter, experts + ".up_proj").defined())
     pairs.fail(experts, "has only one of w1 (gate) and w3 (up)");
 }
 
-void take_tinker(Pairs& pairs, const GptOssConfig& config, LoraAdapter& adapter) {
+void take_tinker(AdapterPairs& pairs, const GptOssConfig& config, LoraAdapter& adapter) {
   for (const AdaptedModule& module : adaptable_modules(config)) {
     std::string path = module.name == "lm_head" ? "model.unembed_tokens" : module.name;
     if (const auto at = path.find(".self_attn."); at != std::string::npos) path.replace(at, 11, ".attn.");
@@ -136,7 +115,7 @@ void take_tinker(Pairs& pairs, const GptOssConfig& config, LoraAdapter& adapter)
 // ---- PEFT
 
 // Which parameter an expert pair belongs to, whatever the nesting and orientation: by its two outer sizes.
-bool is_gate_up(const Pairs& pairs, const std::string& path, const LowRank& pair, const GptOssConfig& c) {
+bool is_gate_up(const AdapterPairs& pairs, const std::string& path, const LowRank& pair, const GptOssConfig& c) {
   if (pair.a.dim() != 2 || pair.b.dim() != 2) pairs.fail(path, "expected two matrices");
   const auto sizes = std::minmax({pair.a.size(1), pair.b.size(0)});
   const auto is = [&](std::int64_t width) { return sizes == std::minmax({c.hidden_size, width}); };
@@ -156,7 +135,7 @@ struct ExpertPair {
   LowRank pair;
 };
 
-std::vector<ExpertPair> expert_pairs(Pairs& pairs, const GptOssConfig& config) {
+std::vector<ExpertPair> expert_pairs(AdapterPairs& pairs, const GptOssConfig& config) {
   std::vector<ExpertPair> found;
   const std::vector<AdaptedModule> modules = adaptable_modules(config);
   for (std::size_t i = 0; i + 1 < modules.size(); ++i) {
@@ -176,7 +155,7 @@ std::vector<ExpertPair> expert_pairs(Pairs& pairs, const GptOssConfig& config) {
 }
 
 // One orientation for the whole file: gate_up decides, since down's sizes may be equal.
-bool written_transposed(const Pairs& pairs, const std::vector<ExpertPair>& experts) {
+bool written_transposed(const AdapterPairs& pairs, const std::vector<ExpertPair>& experts) {
   const ExpertPair* decider = nullptr;
   for (const ExpertPair& e : experts)
     if (decider == nullptr ||
@@ -192,20 +171,41 @@ bool written_transposed(const Pairs& pairs, const std::vector<ExpertPair>& exper
   return !straight;
 }
 
-void take_peft(Pairs& pairs, const GptOssConfig& config, LoraAdapter& adapter) {
-  for (const AdaptedModule& module : adaptable_modules(config))
-    if (!module.experts) take_linear(pairs, module.name, module, adapter);
+// `found` holds the single experts that were taken before, and gets what is taken here.
+void take_peft(AdapterPairs& pairs, const GptOssConfig& config, LoraAdapter& adapter, std::set<std::string>& found) {
   const std::vector<ExpertPair> experts = expert_pairs(pairs, config);
+  if (!experts.empty() && !found.empty())
+    pairs.fail(experts.front().path, "is of all experts, but the file holds pairs of single experts as well");
+  for (const AdaptedModule& module : adaptable_modules(config))
+    if (!module.experts && take_linear(pairs, module.name, module, adapter)) found.insert(module.name);
   const bool transposed = written_transposed(pairs, experts);
   const std::int64_t rows = adapter.rank * config.num_local_experts;
   for (const ExpertPair& e : experts) {
-    expect_shape(pairs, e.path, "A", e.pair.a, {rows, transposed ? e.module.out : e.module.in});
-    expect_shape(pairs, e.path, "B", e.pair.b, {transposed ? e.module.in : e.module.out, rows});
-    put(adapter, e.module.name, unpack_experts(e.pair, config.num_local_experts, transposed));
+    pairs.expect_shape(e.path, "A", e.pair.a, {rows, transposed ? e.module.out : e.module.in});
+    pairs.expect_shape(e.path, "B", e.pair.b, {transposed ? e.module.in : e.module.out, rows});
+    found.insert(e.module.name);
+    put_pair(adapter, e.module.name, unpack_experts(e.pair, config.num_local_experts, transposed));
   }
 }
 
 }  // namespace
+
+void AdapterPairs::fail(const std::string& path, const std::string& problem) const {
+  throw Error(ErrorKind::bad_data, fmt::format("{}: {}{}: {}", file.string(), kAdapterPrefix, path, problem));
+}
+
+void AdapterPairs::expect_shape(const std::string& path, const char* side, const at::Tensor& tensor,
+                                const std::vector<std::int64_t>& shape) const {
+  if (tensor.sizes() == at::IntArrayRef(shape)) return;
+  fail(path + ".lora_" + side + ".weight",
+       fmt::format("has shape [{}], this model and adapter_config.json's r ask for [{}]",
+                   fmt::join(tensor.sizes().vec(), ", "), fmt::join(shape, ", ")));
+}
+
+void put_pair(LoraAdapter& adapter, const std::string& module, const LowRank& pair) {
+  adapter.tensors[module + ".lora_A"] = pair.a.contiguous();
+  adapter.tensors[module + ".lora_B"] = pair.b.contiguous();
+}
 
 LoraAdapter load_adapter(const std::filesystem::path& folder, const GptOssConfig& config, const GptOssWeights& base) {
   return load_adapter(folder, config, [&] {
@@ -217,19 +217,24 @@ LoraAdapter load_adapter(const std::filesystem::path& folder, const GptOssConfig
                          const std::function<at::Tensor()>& head) {
   const AdapterConfig settings = load_adapter_config(folder);
   LoraAdapter adapter{settings.rank, settings.alpha, settings.rank_stabilised, {}};
-  Pairs pairs = read_pairs(folder, head);
-  const bool tinker = pairs.tinker();
-  if (tinker)
+  AdapterPairs pairs = read_pairs(folder, head);
+  const bool tinker = is_tinker(pairs);
+  std::set<std::string> found;
+  std::vector<AdaptedModule> modules;  // that targets can name
+  if (tinker) {
     take_tinker(pairs, config, adapter);
-  else
-    take_peft(pairs, config, adapter);
+  } else {
+    modules = take_single_experts(pairs, config, adapter, found);
+    take_peft(pairs, config, adapter, found);
+  }
   if (!pairs.by_path.empty())
     pairs.fail(pairs.by_path.begin()->first,
                "is unexpected: this model has no such module, or it has no adapter here (router, embedding)");
-  std::set<std::string> found;
-  for (const auto& [name, tensor] : adapter.tensors) found.insert(name.substr(0, name.size() - 7));
-  if (!tinker) check_targets(folder, settings, adaptable_modules(config), found);
-  if (found.empty()) throw Error(ErrorKind::bad_data, pairs.file.string() + ": holds no adapter");
+  if (adapter.empty()) throw Error(ErrorKind::bad_data, pairs.file.string() + ": holds no adapter");
+  if (tinker) return adapter;
+  const std::vector<AdaptedModule> usual = adaptable_modules(config);
+  modules.insert(modules.end(), usual.begin(), usual.end());
+  check_targets(folder, settings, modules, found);
   return adapter;
 }
 
