@@ -13,18 +13,11 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "tests/support/python.h"
 
 namespace kc::examples {
-namespace {
 
 namespace fs = std::filesystem;
-
-std::string python() {
-  const fs::path own = fs::path(KC_SOURCE_DIR) / ".venv/bin/python";
-  return fs::exists(own) ? own.string() : "python3";
-}
-
-}  // namespace
 
 TemporaryFolder::TemporaryFolder() {
   std::string pattern = (fs::temp_directory_path() / "kc-dataset-XXXXXX").string();
@@ -70,14 +63,14 @@ Store spread_store(int tasks, int kernels) {
 }
 
 bool has_h5py() {
-  static const bool found = std::system((python() + " -c 'import h5py' 2>/dev/null").c_str()) == 0;
+  static const bool found = test::python_can("import h5py");
   return found;
 }
 
 std::string run_h5py(const std::string& script, const std::string& arguments) {
   const TemporaryFolder folder;
   std::ofstream(folder / "script.py") << script;
-  const std::string command = python() + " " + (folder / "script.py").string() + " " + arguments + " 2>&1";
+  const std::string command = test::python() + " " + (folder / "script.py").string() + " " + arguments + " 2>&1";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   std::string output;
   std::array<char, 4096> chunk{};

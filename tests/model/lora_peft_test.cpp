@@ -1,8 +1,6 @@
 // Adapters of the peft package read here, and ours read by it.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "model/lora_files_torch.h"
@@ -10,6 +8,7 @@
 #include "model/model_files_torch.h"
 #include "model/safetensors_torch.h"
 #include "tests/model/torch_support.h"
+#include "tests/support/python.h"
 #include "tests/support/temp_folder.h"
 
 namespace kc {
@@ -17,15 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool runs(const std::string& arguments) {
-  const fs::path own = fs::path(KC_SOURCE_DIR) / ".venv/bin/python3";
-  const std::string python = fs::exists(own) ? own.string() : "python3";
-  const int status = std::system((python + " " + arguments + " >/dev/null 2>&1").c_str());
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
+bool runs(const std::string& arguments) { return test::runs_silently(test::python() + " " + arguments); }
 
 bool has_peft() {
-  static const bool found = runs("-c 'import torch, safetensors, peft; from transformers import GptOssForCausalLM'");
+  static const bool found =
+      test::python_can("import torch, safetensors, peft; from transformers import GptOssForCausalLM");
   return found;
 }
 

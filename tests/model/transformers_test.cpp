@@ -1,10 +1,8 @@
 // The arithmetic against fresh values of Hugging Face transformers, where it is installed: on folders that it writes (a
 // grid of configurations) and on folders that this project writes.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
@@ -17,31 +15,21 @@
 #include "model/safetensors_torch.h"
 #include "tests/model/reference.h"
 #include "tests/model/torch_support.h"
+#include "tests/support/python.h"
 #include "tests/support/temp_folder.h"
 
 namespace kc {
 namespace {
 
-std::string python() {
-  const std::filesystem::path own = std::filesystem::path(KC_SOURCE_DIR) / ".venv/bin/python3";
-  return std::filesystem::exists(own) ? own.string() : "python3";
-}
-
-bool runs(const std::string& command) {
-  const int status = std::system((command + " >/dev/null 2>&1").c_str());
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 bool has_transformers() {
-  static const bool found =
-      runs(python() + " -c 'import torch, safetensors; from transformers import GptOssForCausalLM'");
+  static const bool found = test::python_can("import torch, safetensors; from transformers import GptOssForCausalLM");
   return found;
 }
 
 bool make(const std::string& action, const std::vector<std::filesystem::path>& folders) {
-  std::string command = python() + " " KC_SOURCE_DIR "/tests/golden/make_gpt_oss.py " + action;
+  std::string command = test::python() + " " KC_SOURCE_DIR "/tests/golden/make_gpt_oss.py " + action;
   for (const std::filesystem::path& folder : folders) command += " " + folder.string();
-  return runs(command);
+  return test::runs_silently(command);
 }
 
 GptOssConfig beyond_context() {
@@ -114,7 +102,7 @@ void expect_all(const std::vector<std::filesystem::path>& folders, const std::st
 }
 
 #define NEEDS_TRANSFORMERS() \
-  if (!has_transformers()) GTEST_SKIP() << "transformers is not importable by " << python()
+  if (!has_transformers()) GTEST_SKIP() << "transformers is not importable by " << test::python()
 
 TEST(Transformers, GridOfConfigurationsGivesTheSameLogitsGradientsAndGreedyTokens) {
   NEEDS_TRANSFORMERS();

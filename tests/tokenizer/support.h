@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "tests/support/python.h"
 #include "tokenizer/tokenizer.h"
 
 namespace kc::test {
@@ -40,9 +41,7 @@ inline const Tokenizer* o200k() {
 
 // The exit code of a Python program; 127 when it could not be run.
 inline int run_python(const std::string& arguments) {
-  const std::filesystem::path own = std::filesystem::path(KC_SOURCE_DIR) / ".venv/bin/python3";
-  const std::string python = std::filesystem::exists(own) ? own.string() : "python3";
-  const int status = std::system((python + " " + arguments).c_str());
+  const int status = std::system((python() + " " + arguments).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : 127;
 }
 inline int run_reference(const std::string& arguments) {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 
+#include "tests/support/python.h"
 #include "tests/support/temp_folder.h"
 
 namespace kc {
@@ -48,15 +48,13 @@ for path in sorted(glob.glob(sys.argv[1] + '/*')):
 )";
 
 TEST(EventWriter, IsReadByTensorboard) {
-  const std::string python = std::string(KC_SOURCE_DIR) + "/.venv/bin/python3";
-  if (std::system((python + " -c 'import tensorboard' 2>/dev/null").c_str()) != 0) {
+  if (!test::python_can("import tensorboard"))
     GTEST_SKIP() << "the package tensorboard is not installed in .venv (scripts/setup --reference brings it)";
-  }
   const test::TempFolder folder, scripts;
   EventWriter(folder.path(), 0).write(3, {{"policy/reward", 0.5}, {"policy/kl", -2}});
   EventWriter(folder.path(), 3).write(300, {{"policy/reward", 0.75}});
   const std::string script = scripts.write("read.py", kReader).string();
-  const std::string read = output_of(python + " " + script + " " + folder.path().string() + " 2>/dev/null");
+  const std::string read = output_of(test::python() + " " + script + " " + folder.path().string() + " 2>/dev/null");
   EXPECT_EQ(read, "3 policy/kl -2.0\n3 policy/reward 0.5\n3 restart\n300 policy/reward 0.75\n");
 }
 

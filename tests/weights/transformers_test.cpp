@@ -1,12 +1,11 @@
 // Beside Hugging Face transformers: its MXFP4 decoder, folders that it opens, folders that it writes.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 
+#include "tests/support/python.h"
 #include "tests/support/temp_folder.h"
 #include "tests/weights/folders.h"
 #include "weights/bfloat16.h"
@@ -20,23 +19,13 @@ namespace {
 
 using test::TensorBytes;
 
-std::string python() {
-  const std::filesystem::path own = std::filesystem::path(KC_SOURCE_DIR) / ".venv/bin/python3";
-  return std::filesystem::exists(own) ? own.string() : "python3";
-}
-
-bool runs(const std::string& command) {
-  const int status = std::system((command + " >/dev/null 2>&1").c_str());
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 bool has_transformers() {
-  static const bool found = runs(python() + " -c 'import torch, safetensors; from transformers import Mxfp4Config'");
+  static const bool found = test::python_can("import torch, safetensors; from transformers import Mxfp4Config");
   return found;
 }
 
 bool parity(const std::string& arguments) {
-  return runs(python() + " " KC_SOURCE_DIR "/tests/golden/checkpoint_parity.py " + arguments);
+  return test::runs_silently(test::python() + " " KC_SOURCE_DIR "/tests/golden/checkpoint_parity.py " + arguments);
 }
 
 std::vector<std::byte> tensor(const std::filesystem::path& path, const std::string& name) {
@@ -57,7 +46,7 @@ std::vector<T> values(const std::vector<std::byte>& bytes) {
 class TransformersParity : public testing::Test {
  protected:
   void SetUp() override {
-    if (!has_transformers()) GTEST_SKIP() << "transformers is not importable by " << python();
+    if (!has_transformers()) GTEST_SKIP() << "transformers is not importable by " << test::python();
   }
   // Every tensor of `config` in our reading of `folder` equals the one in `file`, bit for bit.
   void expect_same(const std::filesystem::path& folder, const GptOssConfig& config, const std::filesystem::path& file) {
