@@ -1,5 +1,6 @@
 #include "model/merge.h"
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -58,11 +59,23 @@ at::Tensor delta(const LowRank& pair, std::int64_t from, std::int64_t to) {
   return out.mul_(pair.scale);
 }
 
-// The base's storage, but for what the adapter cannot be folded into.
+bool adapts_experts(const LoraAdapter& adapter, std::int64_t layer) {
+  const std::string module = layer_name(layer, "mlp.experts.");
+  return std::any_of(adapter.tensors.begin(), adapter.tensors.end(),
+                     [&](const auto& entry) { return entry.first.starts_with(module); });
+}
+
+// The base's storage, but for what the adapter cannot be folded into: of a layer whose experts it changes both matrices
+// are expanded, since config.json can only say so of a whole layer.
 GptOssConfig merged_config(const CheckpointFiles& files, const LoraAdapter& adapter) {
   GptOssConfig config = files.config();
-  for (const auto& [name, tensor] : adapter.tensors)
-    if (name.find(".mlp.experts.") != std::string::npos) config.experts = ExpertStorage::expanded;
+  std::vector<bool> expanded;
+  for (std::int64_t i = 0; i < config.num_hidden_layers; ++i)
+    expanded.push_back(config.experts_of(i) == ExpertStorage::expanded || adapts_experts(adapter, i));
+  const bool all = std::find(expanded.begin(), expanded.end(), false) == expanded.end();
+  const bool any = std::find(expanded.begin(), expanded.end(), true) != expanded.end();
+  if (all) config.experts = ExpertStorage::expanded;
+  config.expanded_layers = any && !all ? expanded : std::vector<bool>{};
   if (low_rank(adapter, "lm_head").defined()) config.tie_word_embeddings = false;
   return config;
 }

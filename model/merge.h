@@ -15,10 +15,10 @@ struct Merge {
 };
 
 // Writes a Hugging Face folder whose weights are W + s B A, added in fp32 and stored in the base's dtype; tensor by
-// tensor, experts one by one, so that memory stays small. MXFP4 experts that the adapter changes become bf16 ones,
-// others stay as they are; a tied head that it changes becomes a matrix of its own. `out` is replaced when it is a
-// model folder. Error{bad_data} for an adapter that does not fit (load_adapter), Error{interrupted} when stopped, with
-// nothing written.
+// tensor, experts one by one, so that memory stays small. MXFP4 experts of a layer where the adapter changes some
+// become bf16 ones, those of other layers stay as they are; a tied head that it changes becomes a matrix of its own.
+// Error{usage} when `out` cannot take it (require_output_folder), Error{bad_data} for an adapter that does not fit
+// (load_adapter), Error{interrupted} when stopped, with nothing written.
 Merge merge_adapter(const std::filesystem::path& model, const std::filesystem::path& adapter,
                     const std::filesystem::path& out, const std::stop_token& stop);
 

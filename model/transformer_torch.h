@@ -16,7 +16,7 @@
 namespace kc {
 
 // Names and layouts are those of transformers (tensor_tables.h): experts expanded, mlp.experts.gate_up_proj [E, H, 2I]
-// and down_proj [E, I, H], or, where config.experts is mxfp4, their blocks and scales as u8.
+// and down_proj [E, I, H], or, where config.experts_of(layer) is mxfp4, their blocks and scales as u8.
 struct GptOssWeights {
   std::map<std::string, at::Tensor> tensors;  // ordered by name: iteration order is the optimiser's order
   LoraAdapter adapter = {};                   // empty: none

@@ -7,6 +7,11 @@ bool GptOssConfig::slides(std::int64_t layer) const {
   return sliding_layers.at(static_cast<std::size_t>(layer));
 }
 
+ExpertStorage GptOssConfig::experts_of(std::int64_t layer) const {
+  const bool expanded = !expanded_layers.empty() && expanded_layers.at(static_cast<std::size_t>(layer));
+  return expanded ? ExpertStorage::expanded : experts;
+}
+
 namespace {
 
 std::int64_t parameters(const GptOssConfig& c, std::int64_t experts, std::int64_t tables) {

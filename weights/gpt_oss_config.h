@@ -40,8 +40,10 @@ struct GptOssConfig {
   bool tie_word_embeddings = false;
   std::string dtype = "float32";  // float32 | bfloat16: of the weights
   ExpertStorage experts = ExpertStorage::expanded;
+  std::vector<bool> expanded_layers;  // per layer: its experts are expanded though `experts` is mxfp4; empty: none
 
   bool slides(std::int64_t layer) const;
+  ExpertStorage experts_of(std::int64_t layer) const;
   std::int64_t parameter_count() const;    // of the whole model; the values of packed experts, not their scales
   std::int64_t active_parameters() const;  // that take part in one token's forward pass; without the embedding's table
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <string_view>
 
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "weights/gpt_oss_config.h"
+#include "weights/tensor_tables.h"
 
 namespace kc {
 namespace {
@@ -103,6 +105,19 @@ class Reader {
   std::vector<std::string> read_;
 };
 
+// The sizes that every layout states, under the same keys but for the experts'.
+void read_sizes(Reader& r, const char* experts, const char* experts_per_token, GptOssConfig& c) {
+  r.get_size("vocab_size", c.vocab_size);
+  r.get_size("hidden_size", c.hidden_size);
+  r.get_size("intermediate_size", c.intermediate_size);
+  r.get_size("num_hidden_layers", c.num_hidden_layers);
+  r.get_size("num_attention_heads", c.num_attention_heads);
+  r.get_size("num_key_value_heads", c.num_key_value_heads);
+  r.get_size("head_dim", c.head_dim);
+  r.get_size(experts, c.num_local_experts);
+  r.get_size(experts_per_token, c.num_experts_per_tok);
+}
+
 // Where rotary positions are described; empty: nowhere, transformers' defaults hold.
 std::string rope_section(const json& root, const std::filesystem::path& file) {
   const bool has_new = root.contains("rope_parameters"), has_old = root.contains("rope_scaling");
@@ -181,13 +196,30 @@ void check_names(const json& root, const std::filesystem::path& file) {
   if (root.contains("torch_dtype")) must_agree("torch_dtype", "dtype");
 }
 
-// Mxfp4Config's other keys choose kernels or say what is not packed; names and dtypes of the tensors show that.
-ExpertStorage read_quantization(const json& root, const std::filesystem::path& file) {
-  if (!root.contains("quantization_config") || root.at("quantization_config").is_null()) return ExpertStorage::expanded;
+// N of "model.layers.N.mlp.experts"; -1 of anything else.
+std::int64_t layer_of_experts(const json& module) {
+  if (!module.is_string()) return -1;
+  const auto name = module.get<std::string>();
+  constexpr std::string_view kBefore = "model.layers.";
+  std::int64_t layer = -1;
+  if (name.starts_with(kBefore)) std::from_chars(name.data() + kBefore.size(), name.data() + name.size(), layer);
+  return name == layer_name(layer, "mlp.experts") ? layer : -1;
+}
+
+// Mxfp4Config's other keys choose kernels. Of what is not packed only a layer's experts matter: the rest never is.
+void read_quantization(const json& root, const std::filesystem::path& file, GptOssConfig& c) {
+  if (!root.contains("quantization_config") || root.at("quantization_config").is_null()) return;
   const json& section = root.at("quantization_config");
   if (!section.is_object() || !section.contains("quant_method") || section.at("quant_method") != "mxfp4")
     fail(file, "quantization_config.quant_method", "only \"mxfp4\" is supported; save the model dequantised");
-  return ExpertStorage::mxfp4;
+  c.experts = ExpertStorage::mxfp4;
+  const json unpacked = section.value("modules_to_not_convert", json());
+  if (!unpacked.is_array()) return;
+  for (const json& module : unpacked)
+    if (const std::int64_t layer = layer_of_experts(module); layer >= 0 && layer < c.num_hidden_layers) {
+      c.expanded_layers.resize(static_cast<std::size_t>(c.num_hidden_layers));
+      c.expanded_layers[static_cast<std::size_t>(layer)] = true;
+    }
 }
 
 void check_sizes(const std::filesystem::path& file, const GptOssConfig& c) {
@@ -217,17 +249,9 @@ GptOssConfig load_gpt_oss_config(const std::filesystem::path& config_json, bool*
   check_names(root, config_json);
   GptOssConfig c;
   c.sliding_window = 128;  // transformers' defaults where a key is absent, as those of the structure are elsewhere
-  c.experts = read_quantization(root, config_json);
   Reader r(root, config_json, "");
-  r.get_size("vocab_size", c.vocab_size);
-  r.get_size("hidden_size", c.hidden_size);
-  r.get_size("intermediate_size", c.intermediate_size);
-  r.get_size("num_hidden_layers", c.num_hidden_layers);
-  r.get_size("num_attention_heads", c.num_attention_heads);
-  r.get_size("num_key_value_heads", c.num_key_value_heads);
-  r.get_size("head_dim", c.head_dim);
-  r.get_size("num_local_experts", c.num_local_experts);
-  r.get_size("num_experts_per_tok", c.num_experts_per_tok);
+  read_sizes(r, "num_local_experts", "num_experts_per_tok", c);
+  read_quantization(root, config_json, c);
   r.get("sliding_window", c.sliding_window);
   r.get("max_position_embeddings", c.max_position_embeddings);
   r.get("rms_norm_eps", c.rms_norm_eps);
@@ -251,15 +275,7 @@ GptOssConfig load_original_config(const std::filesystem::path& config_json) {
   c.dtype = "bfloat16";
   c.experts = ExpertStorage::mxfp4;
   Reader r(root, config_json, "");
-  r.get_size("vocab_size", c.vocab_size);
-  r.get_size("hidden_size", c.hidden_size);
-  r.get_size("intermediate_size", c.intermediate_size);
-  r.get_size("num_hidden_layers", c.num_hidden_layers);
-  r.get_size("num_attention_heads", c.num_attention_heads);
-  r.get_size("num_key_value_heads", c.num_key_value_heads);
-  r.get_size("head_dim", c.head_dim);
-  r.get_size("num_experts", c.num_local_experts);
-  r.get_size("experts_per_token", c.num_experts_per_tok);
+  read_sizes(r, "num_experts", "experts_per_token", c);
   r.get_size("sliding_window", c.sliding_window);
   r.get_size("initial_context_length", c.original_max_position_embeddings);
   r.get("swiglu_limit", c.swiglu_limit);

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "weights/gpt_oss_config.h"
+#include "weights/tensor_tables.h"
 
 namespace kc {
 namespace {
@@ -20,11 +21,12 @@ json rope_parameters(const GptOssConfig& c) {
           {"original_max_position_embeddings", c.original_max_position_embeddings}};
 }
 
-// What transformers writes for the released models.
-json quantization() {
-  return {{"quant_method", "mxfp4"},
-          {"modules_to_not_convert",
-           {"model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"}}};
+// What transformers writes for the released models, and the layers whose experts are expanded.
+json quantization(const GptOssConfig& c) {
+  json unpacked = {"model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"};
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i)
+    if (c.experts_of(i) == ExpertStorage::expanded) unpacked.push_back(layer_name(i, "mlp.experts"));
+  return {{"quant_method", "mxfp4"}, {"modules_to_not_convert", unpacked}};
 }
 
 }  // namespace
@@ -60,7 +62,7 @@ void save_gpt_oss_config(const GptOssConfig& c, const std::filesystem::path& con
                {"tie_word_embeddings", c.tie_word_embeddings},
                {"use_cache", true},
                {"vocab_size", c.vocab_size}};
-  if (c.experts == ExpertStorage::mxfp4) root["quantization_config"] = quantization();
+  if (c.experts == ExpertStorage::mxfp4) root["quantization_config"] = quantization(c);
   write_json_file(config_json, root);
 }
 

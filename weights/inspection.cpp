@@ -44,6 +44,14 @@ std::string layout_name(CheckpointLayout layout) {
 
 std::string expert_name(const GptOssConfig& c) { return c.experts == ExpertStorage::mxfp4 ? "mxfp4" : c.dtype; }
 
+// Layers whose experts are expanded though the others are packed.
+std::vector<std::int64_t> expanded_layers(const GptOssConfig& c) {
+  std::vector<std::int64_t> layers;
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i)
+    if (c.experts_of(i) != c.experts) layers.push_back(i);
+  return layers;
+}
+
 }  // namespace
 
 Inspection inspect(const CheckpointFiles& files) {
@@ -74,6 +82,7 @@ nlohmann::json to_json(const Inspection& inspection, const CheckpointFiles& file
   nlohmann::json root = {{"layout", layout_name(inspection.layout)},
                          {"dtype", c.dtype},
                          {"experts", expert_name(c)},
+                         {"expanded_layers", expanded_layers(c)},
                          {"parameters", inspection.parameters},
                          {"active_parameters", c.active_parameters()},
                          {"bytes", inspection.bytes},
@@ -101,6 +110,7 @@ std::string to_text(const Inspection& inspection) {
   const GptOssConfig& c = inspection.config;
   Table table({"part", "tensors", "parameters", "bytes"});
   std::int64_t tensors = 0;
+  const std::size_t expanded = expanded_layers(c).size();
   for (const ParameterGroup& g : inspection.groups) {
     table.add_row({g.name, grouped(g.tensors), grouped(g.parameters), grouped(g.bytes)});
     tensors += g.tensors;
@@ -111,7 +121,9 @@ std::string to_text(const Inspection& inspection) {
       "{}: {} layers, {} experts of which a token uses {}, hidden {}, vocabulary {}; {}, experts {}, {} "
       "file(s)\n\n{}\n{} parameters take part in a token's forward pass (without the embedding's table)\n",
       layout_name(inspection.layout), c.num_hidden_layers, c.num_local_experts, c.num_experts_per_tok, c.hidden_size,
-      c.vocab_size, c.dtype, expert_name(c), inspection.files, table.render(), grouped(c.active_parameters()));
+      c.vocab_size, c.dtype,
+      expert_name(c) + (expanded == 0 ? "" : fmt::format(" ({} in {} layer(s))", c.dtype, expanded)), inspection.files,
+      table.render(), grouped(c.active_parameters()));
 }
 
 }  // namespace kc

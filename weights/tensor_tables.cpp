@@ -56,8 +56,8 @@ class Table {
   std::vector<TensorHeader> specs_;
 };
 
-void put_experts(const GptOssConfig& c, const Sizes& n, Table& t) {
-  if (c.experts == ExpertStorage::mxfp4) {
+void put_experts(ExpertStorage storage, const Sizes& n, Table& t) {
+  if (storage == ExpertStorage::mxfp4) {
     t.put_packed("mlp.experts.gate_up_proj_blocks", "mlp.experts.gate_up_proj_scales", n.experts, 2 * n.width,
                  n.hidden);
     t.put_packed("mlp.experts.down_proj_blocks", "mlp.experts.down_proj_scales", n.experts, n.hidden, n.width);
@@ -121,7 +121,7 @@ std::vector<TensorHeader> tensor_table(const GptOssConfig& c) {
     t.put_linear("self_attn.o_proj", n.hidden, n.queries, c.attention_bias);
     t.put("self_attn.sinks", {n.heads});
     t.put_linear("mlp.router", n.experts, n.hidden, true);
-    put_experts(c, n, t);
+    put_experts(c.experts_of(i), n, t);
   }
   return t.take();
 }

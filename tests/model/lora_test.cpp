@@ -27,17 +27,6 @@ LoraOptions options_of(Layout layout) {
   return o;
 }
 
-// Random A and B: an adapter that changes every logit.
-LoraAdapter random_adapter(const GptOssConfig& config, const LoraOptions& options, std::uint64_t seed) {
-  LoraAdapter adapter = init_adapter(config, options, RngStream(seed));
-  for (auto& [name, tensor] : adapter.tensors) {
-    RngStream rng = RngStream(seed).child(name).child(7);
-    for (std::int64_t i = 0; i < tensor.numel(); ++i)
-      tensor.mutable_data_ptr<float>()[i] = static_cast<float>(rng.normal() * 0.3);
-  }
-  return adapter;
-}
-
 GptOssWeights with_adapter(const GptOssConfig& config, const LoraOptions& options) {
   GptOssWeights weights = random_weights(config, 4);
   weights.adapter = random_adapter(config, options, 6);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/item.h>
 
 #include "model/layers_torch.h"
 #include "model/routing_torch.h"
@@ -125,6 +126,49 @@ TEST_P(PackedExpertsIn, PassTheGradientsOfExpandedOnesAndTakeNone) {
       EXPECT_FALSE(tensor.requires_grad()) << name;
     } else {
       EXPECT_TRUE(tensor.grad().equal(p.dense.tensors.at(name).grad())) << name;
+    }
+  }
+}
+
+struct LoraCase {
+  std::vector<std::string> targets;
+  bool shared;
+};
+
+// Adapter over packed experts and over the same expanded: equal numbers in logits, samples and the adapter's gradients.
+TEST_P(PackedExpertsIn, CarryAnAdapterAsExpandedOnesDoBitForBit) {
+  const GptOssConfig c = packable(std::get<0>(GetParam()));
+  const at::Tensor ids = random_ids(2, 40, c.vocab_size, 3);
+  const std::vector<std::string> all = {"attention", "experts", "unembedding"};
+  for (const LoraCase& lora : {LoraCase{all, true}, {all, false}, {{"attention"}, true}, {{"experts"}, false}}) {
+    SCOPED_TRACE(lora.targets.front() + (lora.shared ? ", shared" : ", per expert"));
+    Pair p = both_forms(c);
+    LoraOptions options;
+    options.rank = 3;
+    options.targets = lora.targets;
+    options.shared_experts = lora.shared;
+    const at::Tensor without = all_logits(c, p.packed, full_batch(ids));
+    std::map<std::string, at::Tensor> gradients[2];
+    at::Tensor logits[2];
+    std::vector<TokenId> sampled[2];
+    for (const int i : {0, 1}) {
+      GptOssWeights& w = i == 0 ? p.packed : p.dense;
+      w.adapter = random_adapter(c, options, 6);
+      sampled[i] = make_gpt_oss_sampler(c, w)
+                       ->sample(std::vector<SampleRequest>{{{1, 2, 3}, 1, RngStream(1)}}, {}, {})[0][0]
+                       .tokens;
+      w.require_grad(true);
+      logits[i] = all_logits(c, w, full_batch(ids));
+      next_token_loss(logits[i], ids).backward();
+      for (const auto& [name, tensor] : w.tensors) EXPECT_FALSE(tensor.requires_grad()) << name;
+      for (const auto& [name, tensor] : w.adapter.tensors) gradients[i][name] = tensor.grad();
+    }
+    EXPECT_TRUE(logits[0].equal(logits[1]));
+    EXPECT_GT(relative_error(logits[0], without), 1e-2);
+    EXPECT_EQ(sampled[0], sampled[1]);
+    for (const auto& [name, gradient] : gradients[0]) {
+      EXPECT_TRUE(gradient.equal(gradients[1].at(name))) << name;
+      EXPECT_GT(gradient.abs().max().item<double>(), 0) << name;
     }
   }
 }

@@ -42,6 +42,16 @@ GptOssWeights random_weights(const GptOssConfig& config, std::uint64_t seed) {
   return weights;
 }
 
+LoraAdapter random_adapter(const GptOssConfig& config, const LoraOptions& options, std::uint64_t seed) {
+  LoraAdapter adapter = init_adapter(config, options, RngStream(seed));
+  for (auto& [name, tensor] : adapter.tensors) {
+    RngStream rng = RngStream(seed).child(name).child(7);
+    for (std::int64_t i = 0; i < tensor.numel(); ++i)
+      tensor.mutable_data_ptr<float>()[i] = static_cast<float>(rng.normal() * 0.3);
+  }
+  return adapter;
+}
+
 at::Tensor normal_values(const std::vector<std::int64_t>& shape, std::uint64_t seed) {
   RngStream rng(seed);
   at::Tensor out = at::full(shape, 0.0, at::kFloat);

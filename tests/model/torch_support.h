@@ -14,6 +14,8 @@ namespace kc {
 GptOssConfig small_config();
 // Weights with which every part matters: clamps are reached; biases and sinks are not zero, norms not one.
 GptOssWeights random_weights(const GptOssConfig& config, std::uint64_t seed);
+// Random A and B: an adapter that changes every logit.
+LoraAdapter random_adapter(const GptOssConfig& config, const LoraOptions& options, std::uint64_t seed);
 at::Tensor normal_values(const std::vector<std::int64_t>& shape, std::uint64_t seed);  // fp32
 at::Tensor random_ids(std::int64_t batch, std::int64_t length, std::int64_t vocabulary, std::uint64_t seed);
 TokenBatch full_batch(const at::Tensor& ids_BT);

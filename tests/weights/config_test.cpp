@@ -123,6 +123,23 @@ TEST_F(ConfigJson, APackedConfigurationComesBackAsItWasSaved) {
   EXPECT_EQ(after.parameter_count(), 20'914'757'184);
 }
 
+TEST_F(ConfigJson, SomeLayersExpertsMayBeExpanded) {
+  EXPECT_EQ(load_gpt_oss_config(file()).expanded_layers, std::vector<bool>{});
+  GptOssConfig mixed = load_gpt_oss_config(file());
+  mixed.expanded_layers.resize(static_cast<std::size_t>(mixed.num_hidden_layers));
+  mixed.expanded_layers[3] = true;
+  save_gpt_oss_config(mixed, file());
+  const GptOssConfig after = load_gpt_oss_config(file());
+  EXPECT_EQ(after.expanded_layers, mixed.expanded_layers);
+  EXPECT_EQ(after.experts_of(3), ExpertStorage::expanded);
+  EXPECT_EQ(after.experts_of(2), ExpertStorage::mxfp4);
+  json root = read_json_file(file());
+  root["quantization_config"]["modules_to_not_convert"] = {"model.layers.99.mlp.experts", "model.layers.x.mlp.experts",
+                                                           "model.layers.03.mlp.experts", 7};
+  write_json_file(file(), root);
+  EXPECT_EQ(load_gpt_oss_config(file()).expanded_layers, std::vector<bool>{});
+}
+
 TEST(OriginalConfig, IsReadByItsOwnKeys) {
   const test::TempFolder folder;
   GptOssConfig c = test::tiny_config(ExpertStorage::mxfp4);

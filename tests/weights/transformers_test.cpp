@@ -101,6 +101,14 @@ TEST_F(TransformersParity, ReadsAPackedFolderAsWeDo) {
   expect_same(folder_ / "packed", expanded_, folder_ / "out");
 }
 
+TEST_F(TransformersParity, OpensAFolderWithExpandedExpertsInOneLayer) {
+  GptOssConfig mixed = packed_;
+  mixed.expanded_layers = {false, true};
+  test::write_folder(folder_ / "mixed", mixed, test::random_tensors(mixed, 4));
+  ASSERT_TRUE(parity("tensors " + (folder_ / "mixed").string() + " " + (folder_ / "out").string()));
+  expect_same(folder_ / "mixed", expanded_, folder_ / "out");
+}
+
 TEST_F(TransformersParity, OpensWhatConvertWrites) {
   test::write_original(folder_ / "original", packed_, test::random_tensors(packed_, 4));
   convert_checkpoint(folder_ / "original", folder_ / "packed", {});
