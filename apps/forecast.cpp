@@ -15,7 +15,7 @@
 namespace {
 
 constexpr const char* kExamples =
-    "  forecast --task matmul examples/matmul/reference.cpp examples/matmul/*.cpp\n"
+    "  forecast --task matmul examples/matmul/reference.cpp examples/matmul/register_tiles.cpp\n"
     "  forecast --checkpoint checkpoints/brier-1 --task softmax --hardware \"AMD EPYC\" ref.cpp a.cpp b.cpp\n"
     "  forecast --task matmul --measure ref.cpp a.cpp        truth beside forecast, on this machine";
 
