@@ -91,7 +91,11 @@ class KillRuns {
   fs::path store() const { return folder_.path() / fmt::format("labels-{}.h5", files_); }
 
   std::vector<std::string> arguments(bool short_run) const {
-    std::vector<std::string> list = {options_.measure.string(),
+    // A bench that is itself killed leaves no run behind that holds the machine.
+    std::vector<std::string> list = {find_program("setpriv").string(),
+                                     "--pdeathsig",
+                                     "KILL",
+                                     options_.measure.string(),
                                      "label",
                                      "--tasks",
                                      (folder_.path() / "tasks").string(),

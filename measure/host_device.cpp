@@ -91,7 +91,9 @@ class HostMeasurer : public Measurer {
     const auto known = tasks_.find(&pack);
     if (known != tasks_.end()) return known->second;
     const auto folder = folder_.path() / fmt::format("task-{}", tasks_.size());
-    return tasks_.emplace(&pack, prepare_task(environment_, pack, folder, stop)).first->second;
+    HostTask task = prepare_task(environment_, pack, folder, stop);
+    task.watch = watch_;
+    return tasks_.emplace(&pack, std::move(task)).first->second;
   }
 
   std::unique_ptr<CompileAhead> compile_ahead(std::span<const MeasureRequest> requests, int spare) {
@@ -153,6 +155,7 @@ class HostMeasurer : public Measurer {
   Provenance base_;
   int usable_cores_;
   std::map<const TaskPack*, HostTask> tasks_;
+  std::shared_ptr<QuietWatch> watch_ = std::make_shared<QuietWatch>();
   mutable std::map<std::filesystem::path, std::string> versions_;  // of compilers
   std::vector<double> noise_;
   std::uint64_t sessions_ = 0;

@@ -51,6 +51,6 @@ struct TaskFinding {
 // Admits the task, then measures every candidate with an `expect` and the first instance of every other source.
 std::vector<TaskFinding> check_task(const TaskPack& task, const HostOptions& options, std::stop_token stop);
 
-inline constexpr const char* kHostHarnessVersion = "host-2";
+inline constexpr const char* kHostHarnessVersion = "host-3";
 
 }  // namespace kc

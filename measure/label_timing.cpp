@@ -1,12 +1,16 @@
 #include "measure/label_timing.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <numeric>
 
 #include "measure/statistics.h"
 
 namespace kc {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr double kLongestTurns = 40;   // of the slower side, in shortest turns
 constexpr double kOverheadNs = 250e3;  // of a round: waking, copying, checking
@@ -15,8 +19,9 @@ constexpr std::size_t kFewestRounds = 3;
 constexpr std::size_t kFirstLook = 2;  // processes
 constexpr std::size_t kMostProcesses = 8;
 constexpr double kLevel = 0.05;
-constexpr double kWarmShare = 0.5;     // of a shortest turn, spent on warm launches
-constexpr double kLongLaunchNs = 2e6;  // whose caches do not matter
+constexpr double kWarmShare = 0.5;        // of a shortest turn, spent on warm launches
+constexpr double kLongLaunchNs = 2e6;     // whose caches do not matter
+constexpr std::size_t kMostAttempts = 3;  // at a planned round, in the mean of a process
 
 struct CasePlan {
   std::size_t launches = 1;
@@ -112,9 +117,7 @@ class LabelTimer {
       CaseTiming& timing = timing_.cases[c];
       const std::size_t first = timing.candidate_ns.size();
       if (auto failure = warm_up(c, plans_[c].launches)) return failure;
-      for (std::size_t round = 0; round < plans_[c].rounds; ++round) {
-        if (auto failure = time_round(c, process, round)) return failure;
-      }
+      if (auto failure = time_rounds(c, process)) return failure;
       std::vector<double> ratios;
       for (std::size_t r = first; r < timing.candidate_ns.size(); ++r) {
         ratios.push_back(std::log2(double{timing.reference_ns[r]} / double{timing.candidate_ns[r]}));
@@ -128,29 +131,66 @@ class LabelTimer {
     return std::nullopt;
   }
 
-  // A B, B A, A B ... A process meets each set in one round only, so that it cannot know it; the seed gets other sets
-  // than the candidate, whose branches the processor would have learned.
-  std::optional<TimingFailure> time_round(std::size_t c, std::size_t process, std::size_t round) {
-    const CasePlan& plan = plans_[c];
-    bench_.ensure_sets(c, plan_.check_sets + plan.rounds * plan.launches);
-    const auto sets_of = [&](std::size_t r) {
-      std::vector<std::size_t> sets(plan.launches);
-      for (std::size_t l = 0; l < plan.launches; ++l) {
-        sets[l] = plan_.check_sets + ((r + process) % plan.rounds) * plan.launches + l;
-      }
-      return sets;
-    };
+  // The rounds of a process. Each begins and ends while the core is quiet, or is repeated, as long as patience lasts:
+  // what is left out depends on the core, never on the times.
+  std::optional<TimingFailure> time_rounds(std::size_t c, std::size_t process) {
     CaseTiming& timing = timing_.cases[c];
-    const std::size_t turn = timing.candidate_ns.size();
-    const Side order[2] = {turn % 2 == 0 ? Side::candidate : Side::seed, turn % 2 == 0 ? Side::seed : Side::candidate};
-    for (const Side side : order) {
-      const bool is_candidate = side == Side::candidate;
-      const auto nanoseconds =
-          bench_.turn(side, c, sets_of(is_candidate ? round : round + plan.rounds / 2), warm_launches(side, c));
-      if (!nanoseconds) return TimingFailure{side, nanoseconds.error()};
-      (is_candidate ? timing.candidate_ns : timing.reference_ns).push_back(static_cast<float>(*nanoseconds));
+    const std::size_t rounds = plans_[c].rounds;
+    std::size_t kept = 0;
+    for (std::size_t attempt = 0; kept < rounds; ++attempt) {
+      wait_until_quiet();
+      const Clock::time_point start = Clock::now();
+      const auto times = time_round(c, process, attempt);
+      if (!times) return times.error();
+      if (!bench_.is_quiet()) {
+        const bool repeats = patience_ > Clock::duration::zero() && attempt < kMostAttempts * rounds;
+        ++(repeats ? timing_.repeated_rounds : timing_.disturbed_rounds);
+        patience_ -= Clock::now() - start;
+        if (repeats) continue;
+      }
+      timing.candidate_ns.push_back(times->candidate_ns);
+      timing.reference_ns.push_back(times->seed_ns);
+      ++kept;
     }
     return std::nullopt;
+  }
+
+  void wait_until_quiet() {
+    const Clock::time_point start = Clock::now();
+    while (Clock::now() - start < patience_ && !bench_.is_quiet()) {
+    }
+    patience_ -= Clock::now() - start;
+  }
+
+  struct RoundTimes {
+    float candidate_ns = 0;
+    float seed_ns = 0;
+  };
+
+  // A B, B A, A B ... A process meets each set in one round only, so that it cannot know it: rounds beyond those
+  // planned take further sets. The seed gets other sets than the candidate, whose branches the processor would have
+  // learned.
+  Expected<RoundTimes, TimingFailure> time_round(std::size_t c, std::size_t process, std::size_t attempt) {
+    const CasePlan& plan = plans_[c];
+    const bool planned = attempt < plan.rounds;
+    const auto sets_of = [&](Side side) {
+      const std::size_t shift = side == Side::candidate ? 0 : planned ? plan.rounds / 2 : 1;
+      const std::size_t group = planned ? (attempt + process + shift) % plan.rounds : 2 * attempt - plan.rounds + shift;
+      const std::size_t first = plan_.check_sets + group * plan.launches;
+      bench_.ensure_sets(c, std::max(first, plan_.check_sets + (plan.rounds - 1) * plan.launches) + plan.launches);
+      std::vector<std::size_t> sets(plan.launches);
+      std::iota(sets.begin(), sets.end(), first);
+      return sets;
+    };
+    const bool candidate_first = timing_.cases[c].candidate_ns.size() % 2 == 0;
+    RoundTimes times;
+    for (const bool first : {true, false}) {
+      const Side side = first == candidate_first ? Side::candidate : Side::seed;
+      const auto nanoseconds = bench_.turn(side, c, sets_of(side), warm_launches(side, c));
+      if (!nanoseconds) return Unexpected(TimingFailure{side, nanoseconds.error()});
+      (side == Side::candidate ? times.candidate_ns : times.seed_ns) = static_cast<float>(*nanoseconds);
+    }
+    return times;
   }
 
   // Whether what more processes can tell is known well enough. The level is divided among the looks (Bonferroni), so
@@ -158,15 +198,20 @@ class LabelTimer {
   bool look() {
     Measurement label;
     label.cases = timing_.cases;
-    const auto interval = [&](double session_log2) {
+    const auto interval = [&](double between_log2) {
       return label_interval(log2_speedup_scalar(label), timing_.process_log2, median_of(round_variances_), noise_,
-                            kLevel / static_cast<double>(looks_.size()), session_log2);
+                            kLevel / static_cast<double>(looks_.size()), between_log2);
     };
-    timing_.interval = interval(kSessionLog2);
+    std::size_t rounds = 0;
+    for (const CaseTiming& timing : timing_.cases) rounds += timing.candidate_ns.size();
+    timing_.interval =
+        interval(session_log2(static_cast<double>(timing_.disturbed_rounds) / static_cast<double>(rounds)));
     return interval(0).halfwidth() < plan_.target_halfwidth;
   }
 
   const LabelPlan& plan_;
+  Clock::duration patience_ =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(plan_.patience_s));
   LabelBench& bench_;
   const ProcessNoise& noise_;
   std::vector<double> estimates_[2];

@@ -37,6 +37,8 @@ class LabelBench {
   // launch.
   virtual Expected<double, RunnerFailure> turn(Side side, std::size_t input_case, std::span<const std::size_t> sets,
                                                std::size_t warm_launches) = 0;
+  // Whether nobody else uses the device's units at the moment, as far as can be told. Takes microseconds.
+  virtual bool is_quiet() { return true; }
 };
 
 struct LabelPlan {
@@ -45,12 +47,15 @@ struct LabelPlan {
   std::size_t max_rounds = 64;     // in all processes, of which there are at most eight
   double target_halfwidth = 0.02;  // timing stops when the interval of log2 S within this session is narrower
   double turn_ns = 120e3;          // shortest turn worth stamping: a hundred times the jitter of the hand-shake
+  double patience_s = 0.05;        // beside the budget: waiting for quiet moments, and rounds repeated for want of one
   std::size_t check_sets = 2;      // sets that correctness used: only for warming up
 };
 
 struct LabelTiming {
   std::vector<CaseTiming> cases;     // rounds of the first process, then of the second ...
   std::vector<double> process_log2;  // log2 S by process
+  std::size_t repeated_rounds = 0;   // left out, because the core was shared at their end
+  std::size_t disturbed_rounds = 0;  // kept although it was
   Interval interval;                 // of log2 S, where the label of another session lies with 95 %
 };
 

@@ -63,6 +63,10 @@ class Runner {
   // Starts the launches of the announced turn and waits. Nanoseconds of the whole turn by the harness's clock.
   std::optional<RunnerFailure> launch(std::int64_t& nanoseconds);
 
+  // A turn of the runner's built-in work, which tells whether its core is shared at the moment (quiet_watch.h);
+  // nanoseconds. Only a trusted runner's answer means anything.
+  std::optional<RunnerFailure> witness(std::int64_t& nanoseconds);
+
   std::span<std::byte> inputs() const;
   std::span<std::byte> outputs() const;
 

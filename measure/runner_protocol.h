@@ -56,8 +56,9 @@ struct RunnerControl {
   std::uint32_t inputs;
   std::uint32_t outputs;
   std::uint32_t quit;
-  std::int64_t sizes[kRunnerMaxSizes];                           // is the task's `Case`
-  std::uint64_t output_set_bytes;                                // of one launch: what the runner may warm
+  std::uint32_t witness;                // 1: a turn of the built-in work in place of launches (a trusted runner's only)
+  std::int64_t sizes[kRunnerMaxSizes];  // is the task's `Case`
+  std::uint64_t output_set_bytes;       // of one launch: what the runner may warm
   std::uint64_t offsets[kRunnerMaxLaunches][kRunnerMaxTensors];  // inputs, then outputs, each into its arena
   // Written by the runner.
   std::atomic<std::uint32_t> state;

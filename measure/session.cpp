@@ -158,6 +158,14 @@ class Session::Bench : public LabelBench {
     return nanoseconds;
   }
 
+  // Tasks with threads stay on no core, so no core can be looked at.
+  bool is_quiet() override {
+    if (session_.task_.pack->threads > 1 || session_.cores_.shared) return true;
+    std::int64_t nanoseconds = 0;
+    if (session_.reference_.witness(nanoseconds)) return true;  // its own turns will tell
+    return session_.task_.watch->add(nanoseconds);
+  }
+
   std::optional<RunnerFailure> find_unseen_work() const {
     const auto unseen_ns = static_cast<double>(runner_.unseen_cpu_ns());
     if (unseen_ns <= kUnseenCpuNs + kUnseenCpuShare * turns_ns_) return std::nullopt;
@@ -201,6 +209,8 @@ std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::files
     }
   }
   result.facts["processes"] = static_cast<double>(timing->process_log2.size());
+  result.facts["repeated_rounds"] = static_cast<double>(timing->repeated_rounds);
+  result.facts["disturbed_rounds"] = static_cast<double>(timing->disturbed_rounds);
   result.facts["log2_low"] = timing->interval.low;
   result.facts["log2_high"] = timing->interval.high;
   result.facts["deterministic"] = checked.deterministic ? 1 : 0;

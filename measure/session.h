@@ -9,6 +9,7 @@
 #include "measure/input_pool.h"
 #include "measure/label_timing.h"
 #include "measure/machine.h"
+#include "measure/quiet_watch.h"
 
 namespace kc {
 
@@ -19,6 +20,8 @@ struct HostTask {
   std::filesystem::path seed_folder;
   // What the task's sessions learned about the spread between processes; shared by copies.
   std::shared_ptr<ProcessNoise> noise = std::make_shared<ProcessNoise>();
+  // What the device's sessions know of their core.
+  std::shared_ptr<QuietWatch> watch = std::make_shared<QuietWatch>();
 };
 
 // Compiles both below `folder`. Error{bad_data} names the task when one does not compile.

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+
+#include "measure/cold_copy.h"
 
 namespace kc {
 namespace {
@@ -79,7 +80,7 @@ Expected<double, RunnerFailure> take_turn(Runner& runner, const InputPool& pool,
   if (auto failure = runner.hand_over_outputs()) return named(std::move(*failure));
   const std::size_t bytes = pool.input_layout().bytes;
   for (std::size_t l = 0; l < sets.size(); ++l) {
-    std::memcpy(runner.inputs().data() + l * bytes, pool[sets[l]].inputs.data(), bytes);
+    copy_past_caches(runner.inputs().subspan(l * bytes, bytes), pool[sets[l]].inputs);
   }
   std::int64_t nanoseconds = 0;
   if (auto failure = runner.launch(nanoseconds)) return named(std::move(*failure));

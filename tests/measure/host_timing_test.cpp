@@ -54,6 +54,32 @@ TEST_F(HostTimingTest, TimesAreNanosecondsOfOneLaunch) {
   for (const float nanoseconds : result.cases[0].candidate_ns) EXPECT_GE(nanoseconds, 3.0e6F);
 }
 
+// How long the built-in work takes, of many looks, on the core of a runner that is trusted.
+TEST_F(HostTimingTest, TheWitnessTakesMicrosecondsAndItsBestTimesAgree) {
+  const HostOptions options;
+  const TemporaryFolder folder;
+  const CompileEnvironment environment = make_compile_environment(options, folder);
+  const HostTask task = prepare_task(environment, pack_, folder.path(), {});
+  Runner runner(environment, {.folder = task.reference_folder, .function = "reference", .core = choose_cores().runner});
+  ASSERT_FALSE(runner.wait_until_loaded());
+  std::int64_t best[2] = {INT64_MAX, INT64_MAX};
+  for (int look = 0; look < 2000; ++look) {
+    std::int64_t nanoseconds = 0;
+    ASSERT_FALSE(runner.witness(nanoseconds));
+    best[look % 2] = std::min(best[look % 2], nanoseconds);
+  }
+  EXPECT_GT(best[0], 3000);
+  EXPECT_LT(best[0], 200000);
+  EXPECT_NEAR(double(best[0]) / double(best[1]), 1, 0.05);
+}
+
+TEST_F(HostTimingTest, ALabelSaysHowManyRoundsASharedCoreDisturbed) {
+  const Measurement result = measure_source(pack_, repeated_work(20));
+  ASSERT_EQ(name_of(result.status), "ok") << result.log;
+  EXPECT_GE(result.facts.at("repeated_rounds"), 0);
+  EXPECT_LE(result.facts.at("disturbed_rounds"), result.cases[0].candidate_ns.size());
+}
+
 // Recognises inputs by their first values and copies the result that it computed for them before.
 constexpr const char* kRememberingSource = R"(
 static float keys[4096][2];

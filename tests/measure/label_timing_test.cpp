@@ -44,6 +44,28 @@ TEST(LabelTiming, StopsAfterTwoProcessesWhereTheyAgreeAndUsesMoreWhereTheyDoNot)
   EXPECT_GT(label.interval.halfwidth(), 0.05);
 }
 
+TEST(LabelTiming, RoundsThatEndOnASharedCoreAreRepeatedOnOtherInputs) {
+  ScriptedBench bench(steady(1e5, 2e5));
+  bench.quiet = [](std::size_t look) { return look % 8 != 3; };
+  LabelPlan plan;
+  plan.patience_s = 60;
+  const ScriptedLabel label = label_of(bench, plan);
+  EXPECT_GT(label.repeated_rounds, 0);
+  EXPECT_EQ(label.disturbed_rounds, 0);
+  EXPECT_EQ(label.rounds, 8 * label.processes) << "as many as without repeats";
+  EXPECT_FALSE(bench.repeated);
+}
+
+TEST(LabelTiming, ACoreThatIsAlwaysSharedCostsNoMoreThanPatienceAndWidensTheInterval) {
+  ScriptedBench alone(steady(1e5, 2e5));
+  ScriptedBench shared(steady(1e5, 2e5));
+  shared.quiet = [](std::size_t) { return false; };
+  const ScriptedLabel calm = label_of(alone), disturbed = label_of(shared);
+  EXPECT_EQ(disturbed.disturbed_rounds, disturbed.rounds);
+  EXPECT_GT(disturbed.interval.halfwidth(), 2 * kSharedCoreLog2);
+  EXPECT_LT(calm.interval.halfwidth(), kSharedCoreLog2);
+}
+
 TEST(LabelTiming, TheNumberOfRoundsFollowsFromTheBudget) {
   LabelPlan plan;
   plan.target_halfwidth = 0;

@@ -42,10 +42,14 @@ class ScriptedBench : public LabelBench {
     return script_({side, process_, turns_++, sets.size(), warm_launches, is_warm_up});
   }
 
+  bool is_quiet() override { return !quiet || quiet(looks++); }
+
   std::size_t processes() const { return process_ + 1; }
   std::size_t sets_made = 0;
   bool repeated = false;  // a process was given a set twice
   std::vector<Side> order;
+  std::function<bool(std::size_t look)> quiet;  // empty: always
+  std::size_t looks = 0;
 
  private:
   Script script_;
@@ -60,6 +64,8 @@ struct ScriptedLabel {
   Interval interval;
   std::size_t rounds = 0;
   std::size_t processes = 0;
+  std::size_t repeated_rounds = 0;
+  std::size_t disturbed_rounds = 0;
 };
 
 inline ScriptedLabel label_of(ScriptedBench& bench, const LabelPlan& plan = {}, const ProcessNoise& noise = {},
@@ -68,8 +74,8 @@ inline ScriptedLabel label_of(ScriptedBench& bench, const LabelPlan& plan = {}, 
   if (!timing) throw std::runtime_error(timing.error().failure.log);
   Measurement measurement;
   measurement.cases = timing->cases;
-  return {log2_speedup_scalar(measurement), timing->interval, timing->cases[0].candidate_ns.size(),
-          timing->process_log2.size()};
+  return {log2_speedup_scalar(measurement), timing->interval,        timing->cases[0].candidate_ns.size(),
+          timing->process_log2.size(),      timing->repeated_rounds, timing->disturbed_rounds};
 }
 
 }  // namespace kc::test
