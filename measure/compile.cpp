@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 
@@ -28,6 +29,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kKeptOutput = 16 * kLogExcerpt;
 constexpr std::uint64_t kSpareDisk = 64 << 20;  // a message alone proves nothing: candidates write messages
 
+// A compiler may wait that much longer for a processor than it may use one: on a busy machine honest sources do.
+constexpr double kWaitShare = 4;
+constexpr const char* kOutOfTime = "CPU time limit exceeded";  // in g++'s words, when a part of it ends by SIGXCPU
 constexpr const char* kStandard = "-std=c++17";
 constexpr const char* kStandardOfC = "-std=c17";
 constexpr const char* kFixedFlags[] = {"-shared", "-fPIC"};
@@ -71,7 +75,7 @@ std::vector<std::string> command_line(const CompileEnvironment& environment, con
   const HostOptions& options = environment.options;
   std::vector<std::string> arguments = {environment.runner.string(),
                                         "limit",
-                                        fmt::format("{:.0f}", options.compile_timeout_s + 1),
+                                        fmt::format("{:.0f}", std::ceil(options.compile_timeout_s)),
                                         std::to_string(options.memory_limit_mb << 20),
                                         std::to_string(options.output_limit_mb << 20),
                                         environment.drop_user ? "1" : "0",
@@ -109,8 +113,8 @@ Running start(const CompileEnvironment& environment, const CompileJob& job, std:
   spec.fds = {{ends[1], 1}, {ends[1], 2}};
   spec.folder = job.folder;
   running.process = spawn(spec);
-  running.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                        std::chrono::duration<double>(environment.options.compile_timeout_s));
+  running.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                                        kWaitShare * environment.options.compile_timeout_s));
   return running;
 }
 
@@ -131,7 +135,7 @@ bool poll_result(const HostOptions& options, const CompileJob& job, Running& run
   std::string stopped;
   const bool ended = running.process.has_ended();
   if (!ended && Clock::now() > running.deadline) {
-    stopped = fmt::format("the compiler was stopped after {} s\n", options.compile_timeout_s);
+    stopped = fmt::format("the compiler was stopped after {} s\n", kWaitShare * options.compile_timeout_s);
   } else if (!ended && running.log_bytes > static_cast<std::size_t>(options.output_limit_mb) << 20) {
     stopped = fmt::format("the compiler was stopped after {} MB of messages\n", options.output_limit_mb);
   } else if (!ended) {
@@ -142,6 +146,9 @@ bool poll_result(const HostOptions& options, const CompileJob& job, Running& run
   const int status = running.process.status();
   result.ok = stopped.empty() && WIFEXITED(status) && WEXITSTATUS(status) == 0;
   if (result.ok) return true;
+  if (stopped.empty() && running.log.find(kOutOfTime) != std::string::npos) {
+    stopped = fmt::format("the compiler was stopped after {} s of processor time\n", options.compile_timeout_s);
+  }
   if (stopped.empty() && WIFSIGNALED(status)) stopped = "the compiler ended with " + describe_end(status) + "\n";
   result.log = excerpt(stopped + running.log, job.folder);
   return true;

@@ -171,8 +171,11 @@ HostOptions read_host_options(Config& config) {
       s.text("device", o.device, {.meaning = "name of this machine in the hardware table; empty: its processor"});
   o.compiler = s.text("compiler", o.compiler, {.meaning = "C++ compiler of the candidates, a path or a name on PATH"});
   o.c_compiler = s.text("c_compiler", o.c_compiler, {.meaning = "C compiler of the candidates in .c files"});
-  o.compile_timeout_s = s.number("compile_timeout_s", o.compile_timeout_s,
-                                 {.meaning = "limit of one compilation", .unit = "s", .min = 0.1});
+  o.compile_timeout_s =
+      s.number("compile_timeout_s", o.compile_timeout_s,
+               {.meaning = "processor time of one compilation; it may wait for a processor three times as long",
+                .unit = "s",
+                .min = 0.1});
   o.run_timeout_s =
       s.number("run_timeout_s", o.run_timeout_s, {.meaning = "limit of one launch", .unit = "s", .min = 0.01});
   o.time_budget_s = s.number("time_budget_s", o.time_budget_s,

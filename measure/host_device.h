@@ -16,7 +16,7 @@ struct HostOptions {   // section `measure`
   std::string device;  // name in the hardware table; empty: the processor's model name
   std::string compiler = "g++";
   std::string c_compiler = "gcc";
-  double compile_timeout_s = 20;
+  double compile_timeout_s = 20;        // of processor time; four times as long by the clock
   double run_timeout_s = 5;             // of one launch, and of the checks
   double time_budget_s = 0.25;          // of timing one candidate, all cases
   std::int64_t min_rounds = 8;          // in each process
