@@ -49,7 +49,7 @@ TEST_F(CompileTest, RefusesASymbolThatNobodyDefines) {
 
 TEST_F(CompileTest, StopsACompilationAtItsTimeLimit) {
   HostOptions options;
-  options.compile_timeout_s = 0.5;
+  options.compile_timeout_s = 1;
   const auto start = std::chrono::steady_clock::now();
   const CompileResult result = compile(
       "template <int K> constexpr long count() {\n"
@@ -61,7 +61,7 @@ TEST_F(CompileTest, StopsACompilationAtItsTimeLimit) {
       "extern \"C\" long run() { return S<100>::v; }\n",
       options);
   EXPECT_FALSE(result.ok);
-  EXPECT_THAT(result.log, HasSubstr("stopped after 0.5 s of processor time"));
+  EXPECT_THAT(result.log, HasSubstr("stopped after 1 s of processor time"));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
