@@ -208,7 +208,9 @@ void limit(__rlimit_resource resource, const char* value) {
 // limit CPU_SECONDS MEMORY_BYTES FILE_BYTES DROP_USER SANDBOX CGROUPS program arguments...; works in its folder
 int run_limited(char** arguments) {
   join_cgroups(arguments[5]);
-  limit(RLIMIT_CPU, arguments[0]);
+  const rlim_t seconds = std::strtoull(arguments[0], nullptr, 10);
+  const rlimit processor{seconds, seconds + 1};  // the first ends it by SIGXCPU, which a compiler driver names
+  setrlimit(RLIMIT_CPU, &processor);
   limit(RLIMIT_AS, arguments[1]);
   limit(RLIMIT_FSIZE, arguments[2]);
   limit(RLIMIT_CORE, "0");
