@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
   compare.option("files", arguments.files, "two kernels of the task", true)
       .option("--task", arguments.task, "name of the task pack", true);
   add(line, "check", "Admit task packs: reference, seed and tolerance are sound", kc::check_command, arguments)
+      .option("--device", arguments.device, "host, or cuda: device code, as far as that needs no GPU")
       .option("--tasks", arguments.tasks, "a task pack or a folder of them");
   add(line, "doctor", "What this machine offers to measurements, and what is missing", kc::doctor_command, arguments)
       .option("--device", arguments.device, "host or cuda[:N]");

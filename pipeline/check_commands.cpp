@@ -8,26 +8,60 @@
 #include "base/table.h"
 #include "cuda/doctor.h"
 #include "measure/doctor.h"
+#include "pipeline/check_cuda.h"
 #include "pipeline/measure_setup.h"
 
 namespace kc {
 namespace {
 
-nlohmann::json to_json(const std::vector<TaskFinding>& findings) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const TaskFinding& f : findings) {
-    list.push_back({{"candidate", f.candidate}, {"expected", f.expected}, {"found", f.got}, {"log", f.log}});
-  }
-  return list;
-}
-
 void print_findings(const TaskPack& task, const std::vector<TaskFinding>& findings) {
   std::cout << fmt::format("{}: {}, {} cases, {} candidates\n", task.name, findings.empty() ? "sound" : "NOT sound",
-                           task.cases.size(), list_candidates(task).size());
-  for (const TaskFinding& finding : findings) {
-    std::cout << fmt::format("  {}: expected {}, found {}: {}\n", finding.candidate, finding.expected, finding.got,
-                             finding.log);
+                           task.cases.size(), list_candidates(task).size())
+            << findings_text(findings);
+}
+
+void print_json(const nlohmann::json& value) {
+  std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+}
+
+// The number of findings.
+std::size_t check_on_host(const std::vector<TaskPack>& packs, const DeviceOptions& options, bool json) {
+  std::size_t findings = 0;
+  nlohmann::json all = nlohmann::json::object();
+  for (const TaskPack& whole : packs) {
+    if (!whole.supports("host")) {
+      std::cout << (json ? "" : fmt::format("{}: not for the host\n", whole.name));
+      continue;
+    }
+    const TaskPack task = pack_for_device(whole, "host");
+    const std::vector<TaskFinding> found = check_task(task, options.host, interrupt_token());
+    findings += found.size();
+    all[task.name] = to_json(found);
+    if (!json) print_findings(task, found);
   }
+  if (json) print_json(all);
+  return findings;
+}
+
+std::size_t check_on_cuda(const std::vector<TaskPack>& packs, const DeviceOptions& options, bool json) {
+  std::size_t findings = 0;
+  nlohmann::json tasks = nlohmann::json::object();
+  for (const TaskPack& pack : packs) {
+    if (!pack.supports("cuda")) {
+      std::cout << (json ? "" : fmt::format("{}: not for cuda\n", pack.name));
+      continue;
+    }
+    const CudaCheck check = check_cuda_task(pack, options.cuda, interrupt_token());
+    findings += check.findings.size();
+    tasks[check.task] = to_json(check);
+    if (!json) std::cout << check_text(check) << std::flush;
+  }
+  if (json) {
+    print_json({{"tasks", tasks}, {"not_shown", kNotShownWithoutGpu}});
+  } else {
+    std::cout << not_shown_text();
+  }
+  return findings;
 }
 
 std::vector<DoctorLine> examine(const std::string& device, const DeviceOptions& options) {
@@ -66,20 +100,14 @@ void print_lines(const std::vector<DoctorLine>& lines) {
 int check_command(const CommonOptions& common, const MeasureArguments& arguments) {
   const std::optional<DeviceOptions> options = read_device_options(common);
   if (!options) return 0;
-  std::size_t findings = 0;
-  nlohmann::json all = nlohmann::json::object();
-  for (const TaskPack& whole : load_tasks(arguments.tasks)) {
-    if (!whole.supports("host")) {
-      std::cout << (common.json ? "" : fmt::format("{}: not for the host\n", whole.name));
-      continue;
-    }
-    const TaskPack task = pack_for_device(whole, "host");
-    const std::vector<TaskFinding> found = check_task(task, options->host, interrupt_token());
-    findings += found.size();
-    all[task.name] = to_json(found);
-    if (!common.json) print_findings(task, found);
+  const bool cuda = cuda_index(arguments.device).has_value();
+  if (!cuda && arguments.device != "host") {
+    throw Error(ErrorKind::usage,
+                fmt::format("check admits the host or cuda part of task packs, not '{}'", arguments.device));
   }
-  if (common.json) std::cout << all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  const std::vector<TaskPack> packs = load_tasks(arguments.tasks);
+  const std::size_t findings =
+      cuda ? check_on_cuda(packs, *options, common.json) : check_on_host(packs, *options, common.json);
   return findings == 0 ? 0 : exit_code(ErrorKind::check_failed);
 }
 
@@ -88,7 +116,7 @@ int doctor_command(const CommonOptions& common, const MeasureArguments& argument
   if (!options) return 0;
   const std::vector<DoctorLine> lines = examine(arguments.device, *options);
   if (common.json) {
-    std::cout << to_json(lines).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    print_json(to_json(lines));
   } else {
     print_lines(lines);
   }

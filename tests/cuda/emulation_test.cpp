@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "measure/host_device.h"
+#include "cuda/admission.h"
 #include "tests/cuda/cuda_task.h"
 
 namespace kc {
@@ -17,13 +17,7 @@ std::string findings_text(const std::vector<TaskFinding>& findings) {
 }
 
 std::string emulate_and_check(const TaskPack& pack, std::int64_t most_per_source) {
-  const EmulatedPack emulated = emulated_pack(pack, most_per_source);
-  HostOptions options;
-  options.time_budget_s = 0.01;
-  options.min_rounds = 3;
-  options.max_rounds = 3;
-  options.correctness_seeds = 3;
-  return findings_text(check_task(emulated.pack, options, {}));
+  return findings_text(check_emulated(pack, {}, most_per_source).findings);
 }
 
 // The affine task y = 2 x + 1 with one more candidate and the status it must get.
@@ -112,7 +106,7 @@ class ShippedKernels : public testing::TestWithParam<const char*> {};
 
 TEST_P(ShippedKernels, AreWhatTheirPackSaysOnTheCpu) {
   const TaskPack pack = load_task_pack(std::filesystem::path(KC_SOURCE_DIR) / "tasks" / GetParam());
-  EXPECT_EQ(emulate_and_check(pack, 3), "");
+  EXPECT_EQ(emulate_and_check(pack, kEmulatedPerSource), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, ShippedKernels,
