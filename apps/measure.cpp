@@ -9,6 +9,9 @@ constexpr const char* kExamples =
     "  measure label --tasks tasks/softmax --out softmax.h5 --limit 50 --set measure.time_budget_s=0.5\n"
     "  measure compare --task matmul a.cpp b.cpp             which is faster, and is the difference real?\n"
     "  measure check --tasks tasks/softmax                   is this task pack sound?\n"
+    "  measure check --device cuda --tasks tasks/softmax     and its device code? needs no GPU\n"
+    "  measure extract extension.cu module.py --out drafts   device code out of PyTorch extensions and KernelBench "
+    "modules\n"
     "  measure doctor                                        what does this machine offer, and what is missing?\n"
     "  measure serve --token-file token                      this machine's device for others\n"
     "  measure label --device http://127.0.0.1:8377 --token-file token --out labels.h5";
@@ -16,10 +19,10 @@ constexpr const char* kExamples =
 using Command = int (*)(const kc::CommonOptions&, const kc::MeasureArguments&);
 
 kc::CommandLine& add(kc::CommandLine& line, const char* name, const char* summary, Command command,
-                     const kc::MeasureArguments& arguments) {
+                     const kc::MeasureArguments& arguments, bool with_config = true) {
   // The action needs its own subcommand's common options, which exist once it is made.
   auto* own = new kc::CommandLine*;  // lives as long as the program
-  *own = &line.subcommand(name, summary, kExamples, true,
+  *own = &line.subcommand(name, summary, kExamples, with_config,
                           [own, command, &arguments] { return command((*own)->common(), arguments); });
   return **own;
 }
@@ -53,6 +56,10 @@ int main(int argc, char** argv) {
   add(line, "check", "Admit task packs: reference, seed and tolerance are sound", kc::check_command, arguments)
       .option("--device", arguments.device, "host, or cuda: device code, as far as that needs no GPU")
       .option("--tasks", arguments.tasks, "a task pack or a folder of them");
+  add(line, "extract", "Take device code out of PyTorch extensions and KernelBench modules", kc::extract_command,
+      arguments, false)
+      .option("files", arguments.files, "sources with CUDA kernels (.cu, .py)", true)
+      .option("--out", arguments.out, "folder for a draft of a candidate each; without: print them");
   add(line, "doctor", "What this machine offers to measurements, and what is missing", kc::doctor_command, arguments)
       .option("--device", arguments.device, "host or cuda[:N]");
   kc::CommandLine& serve = add(line, "serve", "Measure for clients on other machines", kc::serve_command, arguments);

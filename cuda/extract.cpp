@@ -7,6 +7,7 @@
 #include <regex>
 #include <set>
 
+#include "cuda/foreign_launches.h"
 #include "cuda/source_check.h"
 
 namespace kc {
@@ -135,43 +136,6 @@ void collect(const std::string& source, std::string& kept, std::string& missing)
     collect(piece.text.substr(open + 1, close - open - 1), kept, missing);
     kept += piece.text.substr(close) + "\n";
   }
-}
-
-std::vector<std::string> split_arguments(const std::string& text) {
-  std::vector<std::string> parts(1);
-  int depth = 0;
-  for (const char c : text) {
-    if (c == '(' || c == '{' || c == '[') ++depth;
-    if (c == ')' || c == '}' || c == ']') --depth;
-    if (c == ',' && depth == 0) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  for (std::string& part : parts) {
-    part.erase(0, part.find_first_not_of(" \t\r\n"));
-    part.erase(part.find_last_not_of(" \t\r\n") + 1);
-  }
-  return parts;
-}
-
-std::vector<ForeignLaunch> launches_in(const std::string& source) {
-  static const std::regex form(R"((\w+)\s*(<[^<>;(]*>)?\s*<<<)");
-  const std::string code = code_only(source);
-  std::vector<ForeignLaunch> launches;
-  for (std::sregex_iterator it(code.begin(), code.end(), form), end; it != end; ++it) {
-    const auto start = static_cast<std::size_t>(it->position() + it->length());
-    const std::size_t close = code.find(">>>", start);
-    if (close == std::string::npos) continue;
-    const auto parts = split_arguments(code.substr(start, close - start));
-    ForeignLaunch launch{(*it)[1].str() + (*it)[2].str(), parts[0], parts.size() > 1 ? parts[1] : "1",
-                         parts.size() > 2 ? parts[2] : "0", ""};
-    const std::size_t open = code.find('(', close);
-    if (open != std::string::npos) launch.arguments = code.substr(open + 1, code.find(");", open) - open - 1);
-    launches.push_back(std::move(launch));
-  }
-  return launches;
 }
 
 // Template instances that launches name; PyTorch's dispatch type becomes float.

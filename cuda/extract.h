@@ -10,7 +10,8 @@
 
 namespace kc {
 
-// `kernel<float, 256><<<grid, block, shared>>>(a, b)` as it stands in the host code that was dropped.
+// `kernel<float, 256><<<grid, block, shared>>>(a, b)` as it stands in the host code that was dropped; in `grid`,
+// `block` and `shared` the host's variables that are defined once are replaced by their definitions.
 struct ForeignLaunch {
   std::string kernel;  // with template arguments
   std::string grid;
@@ -29,6 +30,10 @@ struct ExtractedDevice {
 // Or the reason why there is no device code of its own: only calls of PyTorch, a Triton kernel, text built at run time,
 // types of PyTorch or headers of other libraries inside device code.
 Expected<ExtractedDevice, std::string> extract_device_code(std::string_view text);
+
+// The device code behind launch lines as the contract has them, with what was passed beside each: what its author turns
+// into a candidate. Their expressions are still the host's.
+std::string draft_candidate(const ExtractedDevice& device);
 
 // Contents of the string literals of a Python file, escapes resolved, neighbours joined; f-strings are told apart.
 struct PythonText {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "cuda/compiler.h"
+#include "cuda/contract.h"
 #include "tests/cuda/needs_nvrtc.h"
 
 namespace kc::test {
@@ -63,7 +64,7 @@ TEST(CudaExtract, KeepsDeviceCodeAndDropsTheHostsFromAnExtension) {
   ASSERT_EQ(device->launches.size(), 2);
   EXPECT_EQ(device->launches[0].kernel, "affine_kernel<float, THREADS>");
   EXPECT_EQ(device->launches[0].grid, "round_up(n)");
-  EXPECT_EQ(device->launches[0].block, "THREADS");
+  EXPECT_EQ(device->launches[0].block, "256");
   EXPECT_EQ(device->launches[1].grid, "dim3(1, 2)");
   EXPECT_EQ(device->launches[1].shared, "0");
   EXPECT_THAT(device->instances, ElementsAre("affine_kernel<float, THREADS>"));
@@ -76,6 +77,46 @@ TEST(CudaExtract, WhatItKeepsCompilesWithTheInstancesThatAreLaunched) {
   const CudaBinary binary = CudaCompiler({}).compile({"affine.cu", device->source, "sm_90a", {}, device->instances});
   ASSERT_TRUE(binary.ok) << binary.log;
   EXPECT_EQ(binary.facts.kernels.size(), 2);
+}
+
+TEST(CudaExtract, LaunchesNameNoVariablesOfTheHost) {
+  const auto device = extract_device_code(R"(__global__ void k(float* x) { *x = 1; }
+void host(torch::Tensor t, float* x) {
+  const int n = t.numel();
+  const int threads = 128;
+  const int blocks = (n + threads - 1) / threads;
+  dim3 grid((n + 15) / 16, blocks), other;
+  int twice = 1;
+  if (n > 3) { int twice = 2; }
+  k<<<grid, threads, 4 * threads, stream()>>>(x + f(n, 1));
+  k<<<twice, 1>>>(x);
+}
+)");
+  ASSERT_TRUE(device) << device.error();
+  ASSERT_EQ(device->launches.size(), 2);
+  EXPECT_EQ(device->launches[0].grid, "dim3((n + 15) / 16, ((n + 128 - 1) / 128))");
+  EXPECT_EQ(device->launches[0].block, "128");
+  EXPECT_EQ(device->launches[0].shared, "4 * 128");
+  EXPECT_EQ(device->launches[0].arguments, "x + f(n, 1)");
+  EXPECT_EQ(device->launches[1].grid, "twice") << "which of two definitions is meant, nobody knows";
+}
+
+TEST(CudaExtract, DefinitionsOfThemselvesEnd) {
+  const auto device = extract_device_code(
+      "__global__ void k(float* x) { *x = 1; }\nint a = b + b; int b = a + a;\nvoid h() { k<<<a, 1>>>(0); }\n");
+  ASSERT_TRUE(device);
+  EXPECT_LT(device->launches[0].grid.size(), 1000);
+}
+
+TEST(CudaExtract, TheDraftOfACandidateIsReadByTheContract) {
+  const auto device = extract_device_code(kExtension);
+  ASSERT_TRUE(device);
+  const auto contract = read_contract(draft_candidate(*device));
+  ASSERT_TRUE(contract) << contract.error().message;
+  EXPECT_THAT(contract->kernels(), ElementsAre("affine_kernel", "plain"));
+  EXPECT_EQ(contract->steps[0].launch->block[0], "256");
+  EXPECT_EQ(contract->steps[1].launch->grid[1], "2");
+  EXPECT_THAT(draft_candidate(*device), HasSubstr("// was affine_kernel<float, THREADS>(x.data_ptr<float>()"));
 }
 
 TEST(CudaExtract, FindsTheStringsOfLoadInline) {
