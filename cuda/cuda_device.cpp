@@ -63,7 +63,7 @@ class CudaMeasurer : public Measurer {
   }
 
  private:
-  const GpuTask& task_of(const TaskPack& pack, const std::stop_token& stop) {
+  GpuTask& task_of(const TaskPack& pack, const std::stop_token& stop) {
     const auto known = tasks_.find(&pack);
     if (known != tasks_.end()) return known->second;
     if (pack.seed.language != "cuda") {
@@ -87,7 +87,7 @@ class CudaMeasurer : public Measurer {
   void run_session(std::span<const MeasureRequest> requests, std::span<Measurement> results,
                    const std::function<void(std::size_t)>& on_result, const std::stop_token& stop) {
     const TaskPack& pack = *requests[0].task;
-    const GpuTask& task = task_of(pack, stop);
+    GpuTask& task = task_of(pack, stop);
     std::vector<Candidate> candidates;
     for (const MeasureRequest& request : requests) candidates.push_back(request.candidate);
     const std::vector<CompiledCandidate> compiled = compile_candidates(compiler_, pack, candidates, limits_, stop);

@@ -21,14 +21,15 @@ struct CudaOptions {   // section `cuda`
   std::string device;  // name in the hardware table; empty: as the driver names it
   int index = 0;       // of the device, in the order of the bus
   CudaCompileOptions compile;
-  double run_timeout_s = 10;   // of one turn
-  double time_budget_s = 0.5;  // of timing one candidate, all cases
-  std::int64_t min_rounds = 8;
-  std::int64_t max_rounds = 40;
-  double target_log2_halfwidth = 0.02;
+  double run_timeout_s = 10;            // of one turn
+  double time_budget_s = 0.5;           // of timing one candidate, all cases
+  std::int64_t min_rounds = 8;          // in each process
+  std::int64_t max_rounds = 64;         // in all processes of a candidate together
+  double target_log2_halfwidth = 0.02;  // stop when the 95 % interval within the session is narrower
   std::int64_t correctness_seeds = 2;
-  double idle_timeout_s = 10;  // for a killed runner's work to leave the device
-  HostOptions host;            // of the reference, which runs on the CPU
+  std::int64_t input_memory_mb = 1024;  // of the harness, for the input sets of a session
+  double idle_timeout_s = 10;           // for a killed runner's work to leave the device
+  HostOptions host;                     // of the reference, which runs on the CPU
 };
 CudaOptions read_cuda_options(Config& config, const HostOptions& host);
 
@@ -49,6 +50,6 @@ std::unique_ptr<Measurer> make_cuda_measurer(const CudaOptions& options, std::ui
 // The limits of a device as its driver states them.
 SmLimits sm_limits(const GpuDevice& device);
 
-inline constexpr const char* kCudaHarnessVersion = "cuda-1";
+inline constexpr const char* kCudaHarnessVersion = "cuda-2";
 
 }  // namespace kc

@@ -24,14 +24,17 @@ CudaOptions read_cuda_options(Config& config, const HostOptions& host) {
       s.number("run_timeout_s", o.run_timeout_s, {.meaning = "limit of one turn", .unit = "s", .min = 0.01});
   o.time_budget_s = s.number("time_budget_s", o.time_budget_s,
                              {.meaning = "timing of one candidate, all cases", .unit = "s", .min = 0.001});
-  o.min_rounds =
-      s.integer("min_rounds", o.min_rounds, {.meaning = "rounds before the first look", .min = 3, .max = 1000});
-  o.max_rounds = s.integer("max_rounds", o.max_rounds, {.meaning = "rounds at most", .min = 3, .max = 10000});
+  o.min_rounds = s.integer("min_rounds", o.min_rounds, {.meaning = "rounds in each process", .min = 3, .max = 1000});
+  o.max_rounds = s.integer("max_rounds", o.max_rounds,
+                           {.meaning = "rounds of a candidate at most, in all processes", .min = 3, .max = 10000});
   o.target_log2_halfwidth =
       s.number("target_log2_halfwidth", o.target_log2_halfwidth,
-               {.meaning = "timing stops when the interval of the median log2 ratio is narrower", .min = 0});
+               {.meaning = "timing stops when the interval of log2 S within the session is narrower", .min = 0});
   o.correctness_seeds = s.integer("correctness_seeds", o.correctness_seeds,
                                   {.meaning = "input sets of the check before timing", .min = 1, .max = 64});
+  o.input_memory_mb = s.integer(
+      "input_memory_mb", o.input_memory_mb,
+      {.meaning = "input sets of a session; a turn has fewer launches where they are large", .unit = "MB", .min = 1});
   o.idle_timeout_s = s.number("idle_timeout_s", o.idle_timeout_s,
                               {.meaning = "wait for a stopped candidate to leave the GPU", .unit = "s", .min = 0});
   if (o.max_rounds < o.min_rounds) s.fault("max_rounds", "is below min_rounds");

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
 
 #include "base/error.h"
@@ -11,6 +13,12 @@
 
 namespace kc {
 namespace {
+
+constexpr std::size_t kSeedProcesses = 4;  // of a session: contexts that wait hold memory of the device and no time
+constexpr std::size_t kTurnBytes = std::size_t{64} << 20;
+constexpr double kTurnNs = 50e3;     // shortest span worth timing: a hundred times the resolution of events
+constexpr double kThrottled = 0.75;  // of the highest clock seen
+constexpr double kSetSeconds = 5;    // of the reference, for the input sets of a session
 
 RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& folder) {
   const ArenaSizes sizes = arena_sizes(pack, reference_outputs(pack));
@@ -27,7 +35,7 @@ RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& fol
 
 }  // namespace
 
-GpuSession::GpuSession(const CudaOptions& options, const CompileEnvironment& environment, const GpuTask& task,
+GpuSession::GpuSession(const CudaOptions& options, const CompileEnvironment& environment, GpuTask& task,
                        const std::string& instruments, CudaBackend& backend, RngStream rng, std::stop_token stop)
     : options_(options),
       task_(task),
@@ -40,12 +48,26 @@ GpuSession::GpuSession(const CudaOptions& options, const CompileEnvironment& env
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));
   }
   for (std::size_t c = 0; c < task.pack->cases.size(); ++c) {
-    pools_.push_back(std::make_unique<InputPool>(*task.pack, task.pack->cases[c], reference_, rng.child(c)));
+    cases_.push_back({std::make_unique<InputPool>(*task.pack, task.pack->cases[c], reference_, rng.child(c)), 1});
   }
-  seed_ = start(task.seed);
-  for (std::size_t c = 0; c < pools_.size(); ++c) {
-    double estimate = 0;
-    if (const auto failure = check_case(*seed_, c, estimate)) throw seed_error(*failure);
+  make_check_sets();
+  seed(0);
+}
+
+// The sets of a process's rounds are the most that a session keeps: a turn has as many as memory and time allow.
+void GpuSession::make_check_sets() {
+  const auto count = static_cast<std::size_t>(options_.correctness_seeds);
+  const double sets = static_cast<double>(options_.min_rounds) * static_cast<double>(cases_.size());
+  for (CaseSets& sets_of_case : cases_) {
+    InputPool& pool = *sets_of_case.pool;
+    const auto start = std::chrono::steady_clock::now();
+    pool.ensure(count);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const auto bytes = static_cast<double>(pool.input_layout().bytes + pool.check().reference_layout.bytes);
+    const double by_memory = static_cast<double>(options_.input_memory_mb << 20) / (sets * bytes);
+    const double by_time = kSetSeconds / (sets * seconds.count() / static_cast<double>(count));
+    const double most = std::clamp(std::min(by_memory, by_time), 1.0, static_cast<double>(kMaxTurnLaunches));
+    sets_of_case.most_launches = static_cast<std::size_t>(most);
   }
 }
 
@@ -59,52 +81,143 @@ std::unique_ptr<GpuSide> GpuSession::start(const CompiledCandidate& candidate) {
   return std::make_unique<GpuSide>(*task_.pack, candidate, instruments_, backend_.start(), options_.run_timeout_s);
 }
 
-std::optional<RunnerFailure> GpuSession::check_case(GpuSide& side, std::size_t index, double& estimate_ns) {
-  if (auto failure = side.prepare(index, stop_)) return failure;
-  const auto seeds = static_cast<std::size_t>(options_.correctness_seeds);
-  InputPool& pool = *pools_[index];
-  ensure_sets(pool, seeds, seeds, budget_);
-  estimate_ns = 1e12;
-  for (std::size_t s = 0; s < seeds; ++s) {
-    const auto sample = side.turn(pool, std::span(&s, 1), rng_, stop_);
-    if (!sample) return sample.error();
-    estimate_ns = std::min(estimate_ns, sample->ns);
+GpuSide& GpuSession::seed(std::size_t index) {
+  while (seeds_.size() <= index) {
+    std::unique_ptr<GpuSide> side = start(task_.seed);
+    auto estimates = check_cases(*side);
+    if (!estimates) throw seed_error(estimates.error());
+    if (seeds_.empty()) seed_estimates_ = std::move(*estimates);
+    seeds_.push_back(std::move(side));
   }
-  return std::nullopt;
+  return *seeds_[index];
 }
 
-std::optional<RunnerFailure> GpuSession::time_cases(GpuSide& side, Measurement& result) {
-  GpuTimingPlan plan;
-  plan.budget_s = options_.time_budget_s / static_cast<double>(pools_.size());
-  plan.min_rounds = static_cast<std::size_t>(options_.min_rounds);
-  plan.max_rounds = static_cast<std::size_t>(options_.max_rounds);
-  plan.target_log2_halfwidth = options_.target_log2_halfwidth;
-  plan.check_sets = static_cast<std::size_t>(options_.correctness_seeds);
-  plan.set_budget = &budget_;
-  std::vector<double> clocks;
-  for (std::size_t c = 0; c < pools_.size(); ++c) {
-    double estimate = 0;
-    double seed_estimate = 0;
-    if (auto failure = check_case(side, c, estimate)) return failure;
-    if (const auto failure = check_case(*seed_, c, seed_estimate)) throw seed_error(*failure);
-    GpuPairTiming pair = time_gpu_pair(plan, *pools_[c], {&side, estimate}, {seed_.get(), seed_estimate}, rng_, stop_);
-    if (pair.seed_failure) throw seed_error(*pair.seed_failure);
-    if (pair.candidate_failure) return pair.candidate_failure;
-    pair.timing.work = work_of(*task_.pack, task_.pack->cases[c]);
-    result.facts["throttled_rounds"] += static_cast<double>(pair.throttled);
-    if (pair.unstable) result.facts["unstable"] = 1;
-    clocks.insert(clocks.end(), pair.sm_mhz.begin(), pair.sm_mhz.end());
-    result.cases.push_back(std::move(pair.timing));
+Expected<std::vector<double>, RunnerFailure> GpuSession::check_cases(GpuSide& side) {
+  std::vector<double> estimates;
+  for (std::size_t c = 0; c < cases_.size(); ++c) {
+    if (auto failure = side.prepare(c, stop_)) return Unexpected(std::move(*failure));
+    double fastest = 1e12;
+    for (std::size_t set = 0; set < static_cast<std::size_t>(options_.correctness_seeds); ++set) {
+      const auto sample = side.turn(*cases_[c].pool, std::span(&set, 1), rng_, stop_);
+      if (!sample) return Unexpected(sample.error());
+      fastest = std::min(fastest, sample->ns);
+    }
+    estimates.push_back(fastest);
   }
-  if (!clocks.empty()) result.facts["frequency_mhz"] = median_of(clocks);
+  return estimates;
+}
+
+// Turns of one label: processes of the candidate, each beside another one of the seed.
+class GpuSession::Bench : public LabelBench {
+ public:
+  Bench(GpuSession& session, std::unique_ptr<GpuSide> side, const CompiledCandidate& candidate)
+      : session_(session),
+        side_(std::move(side)),
+        candidate_(candidate),
+        seed_index_(session.labels_++),
+        overheads_(session.cases_.size()),
+        taken_again_(session.cases_.size()) {}
+
+  std::size_t case_count() const override { return session_.cases_.size(); }
+  std::size_t most_launches(std::size_t c) const override {
+    GpuSide& seed = session_.seed(seed_index_ % kSeedProcesses);
+    if (side_->needs_single_launches() || seed.needs_single_launches()) return 1;
+    const std::size_t bytes = std::max(side_->set_bytes(c), seed.set_bytes(c));
+    return std::clamp<std::size_t>(kTurnBytes / bytes, 1, session_.cases_[c].most_launches);
+  }
+  void ensure_sets(std::size_t c, std::size_t count) override { session_.cases_[c].pool->ensure(count); }
+  double overhead_ns(std::size_t c) const override { return overheads_[c][0] + overheads_[c][1]; }
+
+  std::optional<TimingFailure> next_process() override {
+    side_.reset();  // one context of the candidate at a time
+    side_ = session_.start(candidate_);
+    ++seed_index_;
+    taken_again_.assign(case_count(), 0);
+    return std::nullopt;
+  }
+
+  // L2 is flushed or left as the task says: no warm launches.
+  Expected<double, RunnerFailure> turn(Side which, std::size_t c, std::span<const std::size_t> sets,
+                                       std::size_t) override {
+    GpuSide& side = which == Side::candidate ? *side_ : session_.seed(seed_index_ % kSeedProcesses);
+    if (auto failure = side.prepare(c, session_.stop_)) return Unexpected(std::move(*failure));
+    const auto sample = side.turn(*session_.cases_[c].pool, sets, session_.rng_, session_.stop_);
+    if (!sample) return Unexpected(sample.error());
+    const auto index = static_cast<std::size_t>(which);
+    overheads_[c][index] = sample->overhead_ns;
+    last_[index] = *sample;
+    last_case_ = c;
+    highest_mhz_ = std::max(highest_mhz_, sample->sm_mhz);
+    return sample->ns;
+  }
+
+  // Not with a clock that had dropped, nor on inputs that a void span has shown to the candidate.
+  bool round_counts() override {
+    const bool throttled = std::min(last_[0].sm_mhz, last_[1].sm_mhz) < kThrottled * highest_mhz_;
+    const bool known = last_[0].inputs_known || last_[1].inputs_known;
+    // Each takes input sets of its own, so there are at most twice as many rounds as planned.
+    const auto most = static_cast<std::size_t>(session_.options_.min_rounds);
+    if ((throttled || known) && taken_again_[last_case_] < most) {
+      ++taken_again_[last_case_];
+      throttled_ += throttled ? 1 : 0;
+      return false;
+    }
+    unstable_ = unstable_ || throttled || known;
+    clocks_.insert(clocks_.end(), {last_[0].sm_mhz, last_[1].sm_mhz});
+    return true;
+  }
+
+  void add_facts(Facts& facts) const {
+    facts["frequency_mhz"] = median_of(clocks_);
+    facts["throttled_rounds"] = static_cast<double>(throttled_);
+    if (unstable_) facts["unstable"] = 1;
+  }
+
+ private:
+  GpuSession& session_;
+  std::unique_ptr<GpuSide> side_;
+  const CompiledCandidate& candidate_;
+  std::size_t seed_index_;
+  std::vector<std::array<double, 2>> overheads_;  // of the last turn of each side, by case
+  std::array<GpuSample, 2> last_;
+  std::vector<double> clocks_;  // of every turn that counts
+  double highest_mhz_ = 0;
+  std::vector<std::size_t> taken_again_;  // rounds of this process, by case
+  std::size_t last_case_ = 0;
+  std::size_t throttled_ = 0;
+  bool unstable_ = false;  // too many rounds were void: the rest was kept as it was
+};
+
+std::optional<RunnerFailure> GpuSession::time_cases(std::unique_ptr<GpuSide> side, const CompiledCandidate& candidate,
+                                                    std::span<const double> estimates, Measurement& result) {
+  LabelPlan plan;
+  plan.budget_s = options_.time_budget_s;
+  plan.process_rounds = static_cast<std::size_t>(options_.min_rounds);
+  plan.max_rounds = static_cast<std::size_t>(options_.max_rounds);
+  plan.target_halfwidth = options_.target_log2_halfwidth;
+  plan.turn_ns = kTurnNs;
+  plan.check_sets = static_cast<std::size_t>(options_.correctness_seeds);
+  Bench bench(*this, std::move(side), candidate);
+  auto timing = time_label(plan, bench, estimates, seed_estimates_, task_.noise);
+  if (!timing && timing.error().side == Side::seed) throw seed_error(timing.error().failure);
+  if (!timing) return timing.error().failure;
+  result.cases = std::move(timing->cases);
+  for (std::size_t c = 0; c < result.cases.size(); ++c) {
+    result.cases[c].name = task_.pack->cases[c].name;
+    result.cases[c].work = work_of(*task_.pack, task_.pack->cases[c]);
+  }
+  bench.add_facts(result.facts);
+  add_interval(*timing, result.facts);
+  task_.noise.add(timing->process_log2);
   return std::nullopt;
 }
 
 // A killed process may leave a kernel running: nothing is measured beside it.
 void GpuSession::require_idle() {
   if (!backend_.monitor) return;
-  const std::vector<unsigned> others =
-      wait_until_idle(*backend_.monitor, options_.index, {seed_->pid()}, options_.idle_timeout_s);
+  std::vector<unsigned> own;
+  for (const auto& side : seeds_) own.push_back(side->pid());
+  const std::vector<unsigned> others = wait_until_idle(*backend_.monitor, options_.index, own, options_.idle_timeout_s);
   if (others.empty()) return;
   throw Error(
       ErrorKind::environment,
@@ -115,15 +228,15 @@ void GpuSession::require_idle() {
 
 Measurement GpuSession::measure(const CompiledCandidate& candidate) {
   Measurement result;
+  std::unique_ptr<GpuSide> side = start(candidate);
+  const auto estimates = check_cases(*side);  // all cases, before anything is timed
   std::optional<RunnerFailure> failure;
-  {
-    const std::unique_ptr<GpuSide> side = start(candidate);
-    for (std::size_t c = 0; c < pools_.size() && !failure; ++c) {  // all cases, before anything is timed
-      double estimate = 0;
-      failure = check_case(*side, c, estimate);
-    }
-    if (!failure) failure = time_cases(*side, result);
+  if (estimates) {
+    failure = time_cases(std::move(side), candidate, *estimates, result);
+  } else {
+    failure = estimates.error();
   }
+  side.reset();
   if (!failure) return result;
   require_idle();
   return failed(std::move(result), *failure);

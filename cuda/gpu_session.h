@@ -1,5 +1,5 @@
 #pragma once
-// One task on one draw of secret inputs: the reference on the CPU, the seed on the GPU, candidates one after another.
+// One task on one draw of secret inputs: the reference on the CPU, seeds on the GPU, candidates one after another.
 #include <memory>
 #include <stop_token>
 #include <vector>
@@ -8,9 +8,9 @@
 #include "cuda/candidate.h"
 #include "cuda/cuda_device.h"
 #include "cuda/gpu_side.h"
-#include "cuda/gpu_timing.h"
 #include "measure/compile.h"
 #include "measure/input_pool.h"
+#include "measure/label_timing.h"
 #include "measure/machine.h"
 
 namespace kc {
@@ -20,38 +20,52 @@ struct GpuTask {
   const TaskPack* pack = nullptr;
   std::filesystem::path reference_folder;
   CompiledCandidate seed;
+  ProcessNoise noise = {};  // what the task's sessions learned about the spread between processes
 };
 
 class GpuSession {
  public:
   // Starts the reference and the seed and checks the seed. Error{bad_data} names the task when they fail.
-  GpuSession(const CudaOptions& options, const CompileEnvironment& environment, const GpuTask& task,
+  GpuSession(const CudaOptions& options, const CompileEnvironment& environment, GpuTask& task,
              const std::string& instruments, CudaBackend& backend, RngStream rng, std::stop_token stop);
 
-  // Status, log, timings and the facts of timing. Error{bad_data} when the seed fails meanwhile, Error{environment}
+  // Status, log, timings and the facts of timing (processes, log2_low, log2_high, frequency_mhz, throttled_rounds,
+  // unstable), in processes of the candidate's own. Error{bad_data} when the seed fails meanwhile, Error{environment}
   // when a stopped candidate does not leave the device.
   Measurement measure(const CompiledCandidate& candidate);
 
-  // |log2 ratio| of the seed against itself in another process.
+  // |log2 ratio| of the seed against itself in other processes.
   double measure_noise();
 
  private:
+  class Bench;
+  // Input sets of one case.
+  struct CaseSets {
+    std::unique_ptr<InputPool> pool;
+    std::size_t most_launches = 1;  // of a turn, so that the sets stay within the session's memory and time
+  };
+
   std::unique_ptr<GpuSide> start(const CompiledCandidate& candidate);
-  std::optional<RunnerFailure> check_case(GpuSide& side, std::size_t index, double& estimate_ns);
-  std::optional<RunnerFailure> time_cases(GpuSide& side, Measurement& result);
+  // Seed process `index` of the session, started and checked when it is first asked for.
+  GpuSide& seed(std::size_t index);
+  void make_check_sets();
+  Expected<std::vector<double>, RunnerFailure> check_cases(GpuSide& side);  // coarse nanoseconds per launch, by case
+  std::optional<RunnerFailure> time_cases(std::unique_ptr<GpuSide> side, const CompiledCandidate& candidate,
+                                          std::span<const double> estimates, Measurement& result);
   void require_idle();
   Error seed_error(const RunnerFailure& failure) const;
 
   const CudaOptions& options_;
-  const GpuTask& task_;
+  GpuTask& task_;
   const std::string& instruments_;
   CudaBackend& backend_;
   RngStream rng_;
   std::stop_token stop_;
-  SetBudget budget_;
   Runner reference_;
-  std::vector<std::unique_ptr<InputPool>> pools_;
-  std::unique_ptr<GpuSide> seed_;
+  std::vector<CaseSets> cases_;
+  std::vector<std::unique_ptr<GpuSide>> seeds_;
+  std::vector<double> seed_estimates_;
+  std::size_t labels_ = 0;
 };
 
 }  // namespace kc

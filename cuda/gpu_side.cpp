@@ -72,7 +72,14 @@ Expected<Fields, RunnerFailure> GpuSide::call(const Fields& request, const std::
   return std::move(*reply);
 }
 
+std::size_t GpuSide::set_bytes(std::size_t index) const {
+  const CaseSpec& spec = pack_.cases[index];
+  return gpu_layout(buffer_bytes(pack_.inputs, spec)).bytes + gpu_layout(buffer_bytes(pack_.outputs, spec)).bytes +
+         gpu_layout(candidate_.plans[index].scratch_bytes).bytes;
+}
+
 std::optional<RunnerFailure> GpuSide::prepare(std::size_t index, const std::stop_token& stop) {
+  if (prepared_ == index) return std::nullopt;
   const CaseSpec& spec = pack_.cases[index];
   input_layout_ = gpu_layout(buffer_bytes(pack_.inputs, spec));
   output_layout_ = gpu_layout(buffer_bytes(pack_.outputs, spec));
@@ -81,6 +88,7 @@ std::optional<RunnerFailure> GpuSide::prepare(std::size_t index, const std::stop
                                           candidate_.plans[index].steps),
                           stop);
   if (!reply) return reply.error();
+  prepared_ = index;
   return std::nullopt;
 }
 
@@ -134,8 +142,8 @@ Expected<GpuSample, RunnerFailure> GpuSide::turn(const InputPool& pool, std::spa
                   fmt::format("clocks disagree: {:.0f} ns by events, {:.0f} ns in the runner, {:.0f} ns here",
                               head.span_ns, wall, whole));
     }
-    overhead_ns_ = whole - head.span_ns;
-    return GpuSample{head.span_ns / static_cast<double>(sets.size()), (head.sm_mhz_before + head.sm_mhz_after) / 2};
+    return GpuSample{head.span_ns / static_cast<double>(sets.size()), (head.sm_mhz_before + head.sm_mhz_after) / 2,
+                     whole - head.span_ns, attempt > 0};
   }
   throw Error(ErrorKind::environment,
               "the host queues launches more slowly than the GPU runs them, ten times in a row; "

@@ -1,6 +1,7 @@
 #pragma once
 // One candidate (or the seed) in its runner: turns on fresh inputs, every output checked by the harness.
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -17,6 +18,8 @@ namespace kc {
 struct GpuSample {
   double ns = 0;  // per launch
   double sm_mhz = 0;
+  double overhead_ns = 0;     // of the turn, beyond its launches; by the host's clock
+  bool inputs_known = false;  // a span that was void came before, on the same inputs
 };
 
 class GpuSide {
@@ -25,7 +28,7 @@ class GpuSide {
   GpuSide(const TaskPack& pack, const CompiledCandidate& candidate, const std::string& instruments,
           std::unique_ptr<GpuLink> link, double timeout_s);
 
-  // Loads the module and sets the buffers for case `index`.
+  // Loads the module and sets the buffers for case `index`, where that is not the case already.
   std::optional<RunnerFailure> prepare(std::size_t index, const std::stop_token& stop);
 
   // Launches once on each of these sets. The failure of a run, or its time; spans that began too early are repeated on
@@ -35,9 +38,8 @@ class GpuSide {
 
   // Whether launches of one turn could pass results to each other through initialised variables.
   bool needs_single_launches() const { return candidate_.binary.facts.initialised_bytes > 0; }
-  std::size_t set_bytes() const { return input_layout_.bytes + output_layout_.bytes + scratch_layout_.bytes; }
+  std::size_t set_bytes(std::size_t index) const;  // of case `index`, on the device
   unsigned pid() const { return link_->pid(); }
-  double overhead_ns() const { return overhead_ns_; }  // of a turn, beyond its launches; by the host's clock
 
  private:
   Expected<Fields, RunnerFailure> call(const Fields& request, const std::stop_token& stop);
@@ -50,7 +52,7 @@ class GpuSide {
   std::unique_ptr<GpuLink> link_;
   double timeout_s_;
   SetLayout input_layout_, output_layout_, scratch_layout_;
-  double overhead_ns_ = 1e6;
+  std::optional<std::size_t> prepared_;  // case
 };
 
 }  // namespace kc

@@ -12,9 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLongestTurns = 40;   // of the slower side, in shortest turns
-constexpr double kOverheadNs = 250e3;  // of a round: waking, copying, checking
-constexpr double kPatience = 4;        // budgets that the fewest rounds in two processes may take
+constexpr double kLongestTurns = 40;  // of the slower side, in shortest turns
+constexpr double kPatience = 4;       // budgets that the fewest rounds in two processes may take
 constexpr std::size_t kFewestRounds = 3;
 constexpr std::size_t kFirstLook = 2;  // processes
 constexpr std::size_t kMostProcesses = 8;
@@ -98,7 +97,7 @@ class LabelTimer {
     for (std::size_t c = 0; c < bench_.case_count(); ++c) {
       CasePlan plan{launches_for(c), plan_.process_rounds};
       const double turns_ns = (estimate(Side::candidate, c) + estimate(Side::seed, c)) * double(plan.launches);
-      const double affordable = plan_.budget_s * 1e9 / double(bench_.case_count()) / (turns_ns + kOverheadNs);
+      const double affordable = plan_.budget_s * 1e9 / double(bench_.case_count()) / (turns_ns + bench_.overhead_ns(c));
       const auto rounds = [&](std::size_t processes) {
         return static_cast<std::size_t>(affordable / static_cast<double>(processes));
       };
@@ -142,6 +141,10 @@ class LabelTimer {
       const Clock::time_point start = Clock::now();
       const auto times = time_round(c, process, attempt);
       if (!times) return times.error();
+      if (!bench_.round_counts()) {
+        ++timing_.repeated_rounds;
+        continue;
+      }
       if (!bench_.is_quiet()) {
         const bool repeats = patience_ > Clock::duration::zero() && attempt < kMostAttempts * rounds;
         ++(repeats ? timing_.repeated_rounds : timing_.disturbed_rounds);
@@ -223,6 +226,12 @@ class LabelTimer {
 };
 
 }  // namespace
+
+void add_interval(const LabelTiming& timing, Facts& facts) {
+  facts["processes"] = static_cast<double>(timing.process_log2.size());
+  facts["log2_low"] = timing.interval.low;
+  facts["log2_high"] = timing.interval.high;
+}
 
 Expected<LabelTiming, TimingFailure> time_label(const LabelPlan& plan, LabelBench& bench,
                                                 std::span<const double> candidate_estimates,

@@ -31,14 +31,19 @@ class LabelBench {
   virtual std::size_t most_launches(std::size_t input_case) const = 0;  // of one turn
   // Input sets 0 to `count` - 1 of a case exist from here on.
   virtual void ensure_sets(std::size_t input_case, std::size_t count) = 0;
+  // Nanoseconds that a round of a case takes beside its timed launches.
+  virtual double overhead_ns(std::size_t input_case) const = 0;
   // From here on a fresh process of the candidate and another one of the seed take the turns.
   virtual std::optional<TimingFailure> next_process() = 0;
-  // Launches once on each of these sets, `warm_launches` untimed ones before, and checks what came out. Nanoseconds per
-  // launch.
+  // Launches once on each of these sets, `warm_launches` untimed ones before (none where the bench sets the caches'
+  // state by other means), and checks what came out. Nanoseconds per launch.
   virtual Expected<double, RunnerFailure> turn(Side side, std::size_t input_case, std::span<const std::size_t> sets,
                                                std::size_t warm_launches) = 0;
   // Whether nobody else uses the device's units at the moment, as far as can be told. Takes microseconds.
   virtual bool is_quiet() { return true; }
+  // Whether the round may count whose two turns have just been taken; if not, it is taken again on other sets. What a
+  // device finds wrong with a round must not depend on how fast a side was, and must end some day.
+  virtual bool round_counts() { return true; }
 };
 
 struct LabelPlan {
@@ -54,7 +59,7 @@ struct LabelPlan {
 struct LabelTiming {
   std::vector<CaseTiming> cases;     // rounds of the first process, then of the second ...
   std::vector<double> process_log2;  // log2 S by process
-  std::size_t repeated_rounds = 0;   // left out, because the core was shared at their end
+  std::size_t repeated_rounds = 0;   // left out, because the core was shared at their end or they did not count
   std::size_t disturbed_rounds = 0;  // kept although it was
   Interval interval;                 // of log2 S, where the label of another session lies with 95 %
 };
@@ -64,5 +69,8 @@ struct LabelTiming {
 Expected<LabelTiming, TimingFailure> time_label(const LabelPlan& plan, LabelBench& bench,
                                                 std::span<const double> candidate_estimates,
                                                 std::span<const double> seed_estimates, const ProcessNoise& noise);
+
+// The facts processes, log2_low and log2_high.
+void add_interval(const LabelTiming& timing, Facts& facts);
 
 }  // namespace kc

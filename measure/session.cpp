@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::size_t kSeedProcesses = 4;
 constexpr double kThreadedTurnNs = 5e6;
-constexpr double kUnseenCpuNs = 20e6;    // what waking up and page faults may add up to
-constexpr double kUnseenCpuShare = 0.1;  // of the time of the candidate's own rounds
+constexpr double kRoundOverheadNs = 250e3;  // waking, copying, checking
+constexpr double kUnseenCpuNs = 20e6;       // what waking up and page faults may add up to
+constexpr double kUnseenCpuShare = 0.1;     // of the time of the candidate's own rounds
 
 RunnerSpec runner_spec(const TaskPack& pack, const std::filesystem::path& folder, const CorePair& cores) {
   const ArenaSizes sizes = arena_sizes(pack, pack.outputs);
@@ -140,6 +141,8 @@ class Session::Bench : public LabelBench {
   std::size_t most_launches(std::size_t c) const override { return launches_that_fit(*session_.pools_[c], runner_); }
   void ensure_sets(std::size_t c, std::size_t count) override { session_.pools_[c]->ensure(count); }
 
+  double overhead_ns(std::size_t) const override { return kRoundOverheadNs; }
+
   std::optional<TimingFailure> next_process() override {
     if (auto failure = find_unseen_work()) return TimingFailure{Side::candidate, *failure};
     runner_ = session_.start(folder_);
@@ -208,11 +211,9 @@ std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::files
       return RunnerFailure{MeasurementStatus::incorrect, *fault};
     }
   }
-  result.facts["processes"] = static_cast<double>(timing->process_log2.size());
+  add_interval(*timing, result.facts);
   result.facts["repeated_rounds"] = static_cast<double>(timing->repeated_rounds);
   result.facts["disturbed_rounds"] = static_cast<double>(timing->disturbed_rounds);
-  result.facts["log2_low"] = timing->interval.low;
-  result.facts["log2_high"] = timing->interval.high;
   result.facts["deterministic"] = checked.deterministic ? 1 : 0;
   task_.noise->add(timing->process_log2);
   return std::nullopt;

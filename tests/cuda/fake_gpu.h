@@ -22,6 +22,7 @@ inline constexpr std::size_t kFakeL2 = 4096;
 struct FakeLaunch {
   const std::int64_t* sizes = nullptr;
   std::vector<std::byte*> buffers;  // inputs, outputs, scratch
+  unsigned runner = 0;              // the process that launches: what a kernel keeps is gone in the next one
   double ns = 10000;                // how long the launch takes
   DriverStatus status = 0;          // of the work: found at the next synchronisation, and by every call after it
   bool hangs = false;
@@ -30,12 +31,13 @@ using FakeKernel = std::function<void(FakeLaunch&)>;
 
 // What all runners of one test share.
 struct FakeWorld {
-  std::map<std::string, FakeKernel> kernels;                    // by name
-  std::function<double(int)> mhz = [](int) { return 1500.0; };  // of the n-th reading of the clock
-  std::int64_t queue_ns = 1000;                                 // the host needs for one launch
-  std::vector<std::string> calls;                               // of all drivers, in order
-  std::vector<std::string> launched_inputs;                     // first input's bytes of every candidate launch
-  std::set<unsigned> processes;                                 // that use the device
+  std::map<std::string, FakeKernel> kernels;                                // by name
+  std::function<double(int)> mhz = [](int) { return 1500.0; };              // of the n-th reading of the clock
+  std::int64_t queue_ns = 1000;                                             // the host needs for one launch
+  std::function<std::int64_t()> stall_ns = [] { return std::int64_t{0}; };  // of the host, before it awaits a span
+  std::vector<std::string> calls;                                           // of all drivers, in order
+  std::vector<std::string> launched_inputs;  // first input's bytes of every candidate launch
+  std::set<unsigned> processes;              // that use the device
   bool killed_processes_stay = false;
   int readings = 0;
   unsigned runners = 0;
@@ -49,7 +51,7 @@ T* host_address(DevicePointer pointer) {
 
 class FakeDriver : public Driver {
  public:
-  explicit FakeDriver(FakeWorld& world) : world_(world) {}
+  explicit FakeDriver(FakeWorld& world, unsigned runner = 0) : world_(world), runner_(runner) {}
   bool hung() const { return hung_; }
 
   DriverStatus count_devices(int& count) override { return count = 1, 0; }
@@ -92,6 +94,7 @@ class FakeDriver : public Driver {
       return failed_;
     }
     FakeLaunch launch;
+    launch.runner = runner_;
     launch.sizes = static_cast<const std::int64_t*>(parameters[0]);
     for (void** p = parameters + 1; *p != nullptr; ++p) {
       launch.buffers.push_back(host_address<std::byte>(*static_cast<DevicePointer*>(*p)));
@@ -118,7 +121,7 @@ class FakeDriver : public Driver {
     return note("sgemm"), failed_;
   }
   DriverStatus record_start() override { return note("start"), start_ = device_, failed_; }
-  DriverStatus record_stop() override { return note("stop"), stop_ = device_, failed_; }
+  DriverStatus record_stop() override { return now_ += world_.stall_ns(), note("stop"), stop_ = device_, failed_; }
   DriverStatus synchronize() override {
     note("synchronize");
     now_ = std::max(now_, static_cast<std::int64_t>(device_)) + 1000;
@@ -147,6 +150,7 @@ class FakeDriver : public Driver {
   }
 
   FakeWorld& world_;
+  unsigned runner_;
   std::vector<std::unique_ptr<std::vector<std::uint64_t>>> blocks_;
   std::vector<std::string> functions_;
   std::uint64_t next_ = 0;
@@ -162,7 +166,7 @@ class FakeDriver : public Driver {
 // A runner inside the test's own process.
 class FakeLink : public GpuLink {
  public:
-  explicit FakeLink(FakeWorld& world) : world_(world), driver_(world), pid_(++world.runners) {
+  explicit FakeLink(FakeWorld& world) : world_(world), pid_(++world.runners), driver_(world, pid_) {
     world_.processes.insert(pid_);
   }
   ~FakeLink() override {
@@ -185,9 +189,9 @@ class FakeLink : public GpuLink {
 
  private:
   FakeWorld& world_;
+  unsigned pid_;
   FakeDriver driver_;
   GpuRunner runner_{driver_, kFakeL2};
-  unsigned pid_;
   bool timed_out_ = false;
 };
 

@@ -31,6 +31,17 @@ TEST(LabelTiming, NoProcessMeetsAnInputTwice) {
   EXPECT_EQ(bench.sets_made, 2 + 8 * 60) << "sets are shared by processes, which cannot remember them";
 }
 
+TEST(LabelTiming, ARoundThatDoesNotCountIsTakenAgainOnOtherInputs) {
+  int asked = 0;
+  ScriptedBench bench(steady(2e3, 4e3));
+  bench.counts = [&asked] { return ++asked % 3 != 0; };
+  const ScriptedLabel label = label_of(bench);
+  EXPECT_EQ(label.rounds, 8 * label.processes) << "as many count as without the others";
+  EXPECT_EQ(bench.order.size() / 2, static_cast<std::size_t>(asked));
+  EXPECT_GT(static_cast<std::size_t>(asked), label.rounds);
+  EXPECT_FALSE(bench.repeated) << "a candidate that remembers must not meet an input again";
+}
+
 TEST(LabelTiming, StopsAfterTwoProcessesWhereTheyAgreeAndUsesMoreWhereTheyDoNot) {
   ScriptedBench calm(steady(1e5, 2e5));
   ProcessNoise known;

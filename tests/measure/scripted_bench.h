@@ -27,6 +27,7 @@ class ScriptedBench : public LabelBench {
   std::size_t case_count() const override { return 1; }
   std::size_t most_launches(std::size_t) const override { return 64; }
   void ensure_sets(std::size_t, std::size_t count) override { sets_made = std::max(sets_made, count); }
+  double overhead_ns(std::size_t) const override { return 250e3; }
   std::optional<TimingFailure> next_process() override {
     seen_.clear();
     ++process_;
@@ -42,6 +43,7 @@ class ScriptedBench : public LabelBench {
     return script_({side, process_, turns_++, sets.size(), warm_launches, is_warm_up});
   }
 
+  bool round_counts() override { return !counts || counts(); }
   bool is_quiet() override { return !quiet || quiet(looks++); }
 
   std::size_t processes() const { return process_ + 1; }
@@ -50,6 +52,7 @@ class ScriptedBench : public LabelBench {
   std::vector<Side> order;
   std::function<bool(std::size_t look)> quiet;  // empty: always
   std::size_t looks = 0;
+  std::function<bool()> counts;  // of the round that was just taken; empty: always
 
  private:
   Script script_;
