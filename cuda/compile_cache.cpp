@@ -1,17 +1,22 @@
 #include "cuda/compile_cache.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "cuda/fields.h"
+#include "measure/process.h"
 
 namespace kc {
 namespace {
@@ -20,6 +25,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "kernelcast-cubin-1\n";
 constexpr std::size_t kDigits = 64;
+constexpr const char* kLockName = ".lock";
+constexpr std::uintmax_t kLooksPerLimit = 16;
 
 // kMagic, the hash of the rest, the rest: fields as the worker's messages have them.
 std::string to_bytes(const CachedCompilation& compilation) {
@@ -41,10 +48,48 @@ std::size_t size_of(const CachedCompilation& compilation) {
   return compilation.log.size() + compilation.cubin.size() + 256;
 }
 
+struct CacheFile {
+  fs::path path;
+  fs::file_time_type used;
+  std::uintmax_t bytes = 0;
+};
+
+// Files may go while this looks: other processes have rights too.
+std::vector<CacheFile> files_below(const fs::path& folder) {
+  std::vector<CacheFile> files;
+  std::error_code fault;
+  for (fs::recursive_directory_iterator it(folder, fault), end; !fault && it != end; it.increment(fault)) {
+    std::error_code gone;
+    if (!it->is_regular_file(gone) || it->path().filename() == kLockName) continue;
+    const CacheFile file{it->path(), it->last_write_time(gone), it->file_size(gone)};
+    if (!gone) files.push_back(file);
+  }
+  return files;
+}
+
+// Removes what was not used for the longest time, where the folder holds more than `limit`. The bytes that are left;
+// nothing when another process prunes the folder now.
+std::optional<std::uintmax_t> prune(const fs::path& folder, std::uintmax_t limit) {
+  const Descriptor lock(::open((folder / kLockName).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666));
+  if (lock.get() < 0 || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
+  std::vector<CacheFile> files = files_below(folder);
+  std::uintmax_t bytes = 0;
+  for (const CacheFile& file : files) bytes += file.bytes;
+  if (bytes <= limit) return bytes;
+  std::sort(files.begin(), files.end(), [](const CacheFile& a, const CacheFile& b) { return a.used < b.used; });
+  for (const CacheFile& file : files) {
+    if (bytes <= limit / 10 * 9) break;
+    std::error_code fault;
+    fs::remove(file.path, fault);
+    if (!fault) bytes -= file.bytes;
+  }
+  return bytes;
+}
+
 }  // namespace
 
-CompileCache::CompileCache(fs::path folder, std::size_t memory_bytes)
-    : folder_(std::move(folder)), memory_bytes_(memory_bytes) {}
+CompileCache::CompileCache(fs::path folder, std::size_t memory_bytes, std::uintmax_t disk_bytes)
+    : folder_(std::move(folder)), memory_bytes_(memory_bytes), disk_bytes_(disk_bytes) {}
 
 fs::path CompileCache::default_folder() {
   const auto below = [](const char* variable) -> fs::path {
@@ -70,6 +115,18 @@ void CompileCache::keep_in_memory(const std::string& key, const CachedCompilatio
   }
 }
 
+void CompileCache::note_written(std::uintmax_t bytes) {
+  const std::scoped_lock lock(disk_mutex_);
+  used_bytes_ += bytes;
+  unseen_bytes_ += bytes;
+  if (looked_ && used_bytes_ <= disk_bytes_ && unseen_bytes_ <= disk_bytes_ / kLooksPerLimit) return;
+  const std::optional<std::uintmax_t> left = prune(folder_, disk_bytes_);
+  if (!left) return;  // another process is at it
+  used_bytes_ = *left;
+  unseen_bytes_ = 0;
+  looked_ = true;
+}
+
 std::optional<CachedCompilation> CompileCache::find(const std::string& key) {
   {
     const std::scoped_lock lock(mutex_);
@@ -80,6 +137,8 @@ std::optional<CachedCompilation> CompileCache::find(const std::string& key) {
   if (!file) return std::nullopt;
   auto compilation = from_bytes(std::string(std::istreambuf_iterator<char>(file), {}));
   if (!compilation) return std::nullopt;
+  std::error_code read_only;  // its age then stays what it was
+  fs::last_write_time(file_of(key), fs::file_time_type::clock::now(), read_only);
   const std::scoped_lock lock(mutex_);
   keep_in_memory(key, *compilation);
   return compilation;
@@ -92,7 +151,9 @@ void CompileCache::keep(const std::string& key, const CachedCompilation& compila
   }
   if (folder_.empty() || !on_disk) return;
   try {
-    write_file_atomically(file_of(key), to_bytes(compilation));
+    const std::string bytes = to_bytes(compilation);
+    write_file_atomically(file_of(key), bytes);
+    note_written(bytes.size());
   } catch (const Error& e) {
     const std::scoped_lock lock(mutex_);
     if (!std::exchange(disk_warned_, true))

@@ -22,6 +22,7 @@ namespace {
 
 constexpr int kOutOfMemory = 1;  // NVRTC_ERROR_OUT_OF_MEMORY
 constexpr int kCompilation = 6;  // NVRTC_ERROR_COMPILATION
+constexpr std::size_t kMemoryCacheBytes = std::size_t{256} << 20;
 constexpr int kStartAttempts = 3;
 constexpr int kReplaceAfter = 2000;  // compilations: what a worker's heap has gathered goes with it
 
@@ -52,7 +53,9 @@ std::string cuda_flags_text(const std::string& arch, const std::vector<std::stri
 
 struct CudaCompiler::Impl {
   explicit Impl(const CudaCompileOptions& given)
-      : options(given), toolkit(find_cuda_toolkit(given.toolkit)), cache(given.cache) {}
+      : options(given),
+        toolkit(find_cuda_toolkit(given.toolkit)),
+        cache(given.cache, kMemoryCacheBytes, static_cast<std::uintmax_t>(given.cache_limit_mb) << 20) {}
 
   struct Slot {
     std::unique_ptr<NvrtcWorker> worker;

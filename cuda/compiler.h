@@ -15,9 +15,10 @@
 namespace kc {
 
 struct CudaCompileOptions {
-  std::filesystem::path toolkit;  // empty: as find_cuda_toolkit does
-  std::filesystem::path cache;    // folder of compilations; empty: in memory only
-  double timeout_s = 60;          // of one compilation, wall and CPU time each
+  std::filesystem::path toolkit;       // empty: as find_cuda_toolkit does
+  std::filesystem::path cache;         // folder of compilations; empty: in memory only
+  std::int64_t cache_limit_mb = 2048;  // of that folder
+  double timeout_s = 60;               // of one compilation, wall and CPU time each
   std::int64_t memory_limit_mb = 4096;
   std::int64_t jobs = 2;         // worker processes at most
   std::string sandbox = "auto";  // auto | require | off
