@@ -149,7 +149,7 @@ SmLimits sm_limits(const GpuDevice& device) {
   return limits;
 }
 
-CudaBackend make_cuda_backend(int index) {
+CudaBackend make_cuda_backend(int index, const std::string& sandbox) {
   CudaBackend backend;
   const std::unique_ptr<Driver> driver = load_driver();
   int count = 0;
@@ -162,7 +162,7 @@ CudaBackend make_cuda_backend(int index) {
   if (const DriverStatus fault = driver->describe(index, backend.description)) {
     throw Error(ErrorKind::environment, driver->text_of(fault));
   }
-  backend.start = [index] { return start_gpu_process(index); };
+  backend.start = [index, sandbox] { return start_gpu_process(index, sandbox); };
   std::string why;
   backend.monitor = load_nvml(why);
   return backend;
@@ -174,7 +174,7 @@ std::unique_ptr<Measurer> make_cuda_measurer(const CudaOptions& options, std::ui
 }
 
 std::unique_ptr<Measurer> make_cuda_measurer(const CudaOptions& options, std::uint64_t input_seed) {
-  return make_cuda_measurer(options, input_seed, make_cuda_backend(options.index));
+  return make_cuda_measurer(options, input_seed, make_cuda_backend(options.index, options.host.sandbox));
 }
 
 }  // namespace kc

@@ -39,8 +39,8 @@ struct CudaBackend {
   GpuLinkFactory start;                 // a fresh runner
   std::unique_ptr<GpuMonitor> monitor;  // may be empty
 };
-// Error{environment}: no driver, no such device.
-CudaBackend make_cuda_backend(int index);
+// `sandbox` of its runners, as start_gpu_process has it. Error{environment}: no driver, no such device.
+CudaBackend make_cuda_backend(int index, const std::string& sandbox);
 
 // `input_seed` must be secret. Requests name packs as the device sees them (pack_for_device(pack, "cuda")), which must
 // outlive the measurer. Error{environment} when there is no NVRTC or host compiler.

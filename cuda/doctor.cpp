@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "cuda/gpu_link.h"
 #include "cuda/gpu_messages.h"
 #include "cuda/worker_process.h"
 #include "measure/statistics.h"
@@ -56,6 +57,19 @@ std::unique_ptr<CudaCompiler> check_compiler(const CudaOptions& options, std::ve
     if (e.kind() == ErrorKind::interrupted) throw;
     lines.push_back(missing("NVRTC", e.what(), "scripts/setup installs the wheels nvidia-cuda-nvrtc and -runtime"));
     return nullptr;
+  }
+}
+
+void check_runner_isolation(std::vector<DoctorLine>& lines) {
+  try {
+    const auto pieces = missing_gpu_isolation();
+    lines.push_back(
+        pieces.empty()
+            ? ok("runner isolation", "Landlock, network of its own, call filter; devices of NVIDIA open")
+            : warning("runner isolation", fmt::format("without {}", fmt::join(pieces, ", ")),
+                      "a kernel of Linux 5.13 or newer with Landlock, and user namespaces or root's rights"));
+  } catch (const Error& e) {
+    lines.push_back(missing("runner isolation", e.what(), "keep kernelcast-gpu beside the programs"));
   }
 }
 
@@ -179,6 +193,7 @@ std::vector<DoctorLine> gpu_doctor(Driver& driver, GpuMonitor* monitor, int inde
 std::vector<DoctorLine> cuda_doctor(const CudaOptions& options, const std::stop_token& stop) {
   std::vector<DoctorLine> lines;
   const auto compiler = check_compiler(options, lines, stop);
+  check_runner_isolation(lines);
   throw_if_stopped(stop);
   try {
     find_worker_program("kernelcast-gpu", "KERNELCAST_GPU");

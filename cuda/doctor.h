@@ -8,9 +8,9 @@
 
 namespace kc {
 
-// Headers, NVRTC, the compile worker's isolation and latency; then driver, devices, clocks, persistence mode, other
-// processes, L2 size, the resolution of events and the cost of a turn. Where there is no driver the last ones are not
-// there. Blocks for some seconds. Never throws for what is missing; Error{interrupted}.
+// Headers, NVRTC, the compile worker's isolation and latency, the runner's isolation; then driver, devices, clocks,
+// persistence mode, other processes, L2 size, the resolution of events and the cost of a turn. Where there is no driver
+// the last ones are not there. Blocks for some seconds. Never throws for what is missing; Error{interrupted}.
 std::vector<DoctorLine> cuda_doctor(const CudaOptions& options, const std::stop_token& stop = {});
 
 // The part that needs a device, on a driver and a monitor (which may be empty).

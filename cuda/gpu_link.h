@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "cuda/fields.h"
 
@@ -25,7 +26,16 @@ class GpuLink {
 using GpuLinkFactory = std::function<std::unique_ptr<GpuLink>()>;
 
 // A process kernelcast-gpu for the device with this index. Starts at once; the first call waits for its context.
-// Error{environment}, from the first call on: no driver, no device.
-std::unique_ptr<GpuLink> start_gpu_process(int device);
+// `sandbox`: auto | require | off. With `auto` a driver that does not start inside the sandbox is started outside, with
+// a warning, as are all later processes. Error{environment}, from the first call on: no driver, no device; with
+// `require` also a piece of the sandbox that is missing or that the driver does not bear.
+std::unique_ptr<GpuLink> start_gpu_process(int device, const std::string& sandbox);
+
+// The pieces of its sandbox that this machine does not offer, in words; tried without a device. Error{environment} when
+// the program is missing or does not start.
+std::vector<std::string> missing_gpu_isolation();
+
+// In the place of a device's index: enter the sandbox, greet, and end.
+inline constexpr const char* kNoDevice = "none";
 
 }  // namespace kc

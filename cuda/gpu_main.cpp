@@ -1,16 +1,19 @@
-// kernelcast-gpu DEVICE: the process that holds one candidate's CUDA context. Started by the measuring programs only.
+// kernelcast-gpu DEVICE [FOLDER READABLE ...]: the process that holds one candidate's CUDA context. With a folder of
+// its own it enters its sandbox first. Started by the measuring programs only.
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "base/error.h"
+#include "cuda/gpu_link.h"
 #include "cuda/gpu_runner.h"
+#include "cuda/gpu_sandbox.h"
 
 namespace {
 
-int serve(int device) {
+int serve(int device, std::uint32_t missing) {
   std::unique_ptr<kc::Driver> driver;
   kc::GpuDevice description;
   try {
@@ -26,7 +29,7 @@ int serve(int device) {
     return 3;
   }
   kc::GpuRunner runner(*driver, static_cast<std::size_t>(description.l2_bytes));
-  kc::send_to_harness({"hello"});
+  kc::send_to_harness({"hello", std::to_string(missing)});
   for (;;) {
     const kc::Fields request = kc::receive_from_harness();
     if (request.empty() || request[0] == "quit") return 0;
@@ -37,13 +40,19 @@ int serve(int device) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
+  if (argc < 2) {
     std::fputs("kernelcast-gpu: started by the measuring programs only\n", stderr);
     return 2;
+  }
+  std::uint32_t missing = 0;
+  if (argc > 2) missing = kc::enter_gpu_sandbox(argv[2], {argv + 3, argv + argc});  // before a second thread
+  if (argv[1] == std::string(kc::kNoDevice)) {
+    kc::send_to_harness({"hello", std::to_string(missing)});
+    return 0;
   }
   kc::end_with_harness();
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   setenv("CUDA_MODULE_LOADING", "EAGER", 1);  // nothing is loaded inside a timed span
-  return serve(std::atoi(argv[1]));
+  return serve(std::atoi(argv[1]), missing);
 }

@@ -21,6 +21,8 @@ const DoctorLine* find_line(const std::vector<DoctorLine>& lines, const std::str
 TEST(CudaDoctor, SaysWhatThisMachineHasAndLacksWithAdvice) {
   const auto lines = cuda_doctor({});
   ASSERT_NE(find_line(lines, "NVRTC"), nullptr);
+  ASSERT_NE(find_line(lines, "runner isolation"), nullptr);
+  EXPECT_NE(find_line(lines, "runner isolation")->state, DoctorState::missing);
   for (const DoctorLine& line : lines) {
     EXPECT_FALSE(line.detail.empty()) << line.name;
     EXPECT_EQ(line.advice.empty(), line.state == DoctorState::ok) << line.name;

@@ -15,7 +15,7 @@ class OnAGpu : public ::testing::Test {
  protected:
   void SetUp() override {
     try {
-      make_cuda_backend(0);
+      make_cuda_backend(0, "auto");
     } catch (const Error& e) {
       GTEST_SKIP() << e.what();
     }
@@ -50,6 +50,11 @@ TEST_F(OnAGpu, TheSeedIsAsFastAsItself) {
   EXPECT_NEAR(log2_speedup_scalar(result), 0, 0.15);
   EXPECT_GT(result.facts.at("frequency_mhz"), 100);
   EXPECT_GT(result.facts.at("occupancy"), 0);
+}
+
+TEST_F(OnAGpu, TheDriverStartsInsideTheRunnersSandbox) {
+  EXPECT_TRUE(start_gpu_process(0, "require")->call({"prepare"}, 30, {}))
+      << "which answers what it does not understand";
 }
 
 TEST_F(OnAGpu, CheatsAreCaught) {
@@ -108,7 +113,7 @@ TEST_F(OnAGpu, TheDoctorFindsADeviceAndATimer) {
 
 TEST(WithoutAGpu, TheMeasurerSaysWhatIsMissing) {
   try {
-    make_cuda_backend(0);
+    make_cuda_backend(0, "auto");
     GTEST_SKIP() << "there is a GPU";
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::environment);
