@@ -45,15 +45,6 @@ int inspect(const Arguments& arguments, bool json) {
   return 0;
 }
 
-int compare(const Arguments& arguments, bool json) {
-  if (arguments.files.size() != 2) throw kc::Error(kc::ErrorKind::usage, "give the two files to compare");
-  const auto comparison = kc::compare_labellings(kc::read_store(kc::find_resource(arguments.files[0])),
-                                                 kc::read_store(kc::find_resource(arguments.files[1])), 400,
-                                                 kc::RngStream(static_cast<std::uint64_t>(arguments.seed)));
-  std::cout << (json ? kc::to_json(comparison).dump() + "\n" : kc::comparison_text(comparison));
-  return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -93,8 +84,9 @@ int main(int argc, char** argv) {
       &line.subcommand("split", "Parts by a config's data section, and the check that no kernel stands on two sides",
                        kExamples, true, [&] { return kc::show_split(split->common()); });
   kc::CommandLine* comparing = nullptr;
-  comparing = &line.subcommand("compare", "Do two labellings of the same kernels agree?", kExamples, false,
-                               [&] { return compare(arguments, comparing->common().json); });
+  comparing = &line.subcommand("compare", "Do two labellings of the same kernels agree?", kExamples, false, [&] {
+    return kc::show_comparison(arguments.files, arguments.seed, comparing->common().json);
+  });
   comparing->option("files", arguments.files, "two stores (HDF5)", true)
       .option("--seed", arguments.seed, "seed of the bootstrap");
   return line.run(argc, argv);

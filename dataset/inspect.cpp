@@ -89,17 +89,9 @@ json by_name(const std::array<std::int64_t, kMeasurementStatuses>& counts) {
 }
 
 json to_json(const RunSummary& run) {
-  const Provenance& p = run.provenance;
-  return {{"run_id", p.run_id},
-          {"device", p.device},
-          {"processor", p.processor},
-          {"compiler", p.compiler},
-          {"compiler_flags", p.compiler_flags},
-          {"harness_version", p.harness_version},
-          {"started_at", p.started_at},
-          {"source", p.source},
-          {"noise_floor", p.noise_floor},
-          {"rows", run.rows}};
+  json fields = to_json(run.provenance);
+  fields["rows"] = run.rows;
+  return fields;
 }
 
 }  // namespace

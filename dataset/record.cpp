@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <type_traits>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -101,22 +102,26 @@ KernelText get_kernel(ByteReader& in) {
   return kernel;
 }
 
-void put_provenance(ByteWriter& out, const Provenance& p) {
-  for (const auto* field : {&p.run_id, &p.device, &p.processor, &p.compiler, &p.compiler_flags, &p.harness_version,
-                            &p.started_at, &p.source}) {
-    out.text(*field);
-  }
-  out.number(p.noise_floor);
+void put_provenance(ByteWriter& out, const Provenance& provenance) {
+  visit_fields(provenance, [&](const char*, const auto& field) {
+    if constexpr (std::is_same_v<decltype(field), const std::string&>) {
+      out.text(field);
+    } else {
+      out.number(field);
+    }
+  });
 }
 
 Provenance get_provenance(ByteReader& in) {
-  Provenance p;
-  for (auto* field : {&p.run_id, &p.device, &p.processor, &p.compiler, &p.compiler_flags, &p.harness_version,
-                      &p.started_at, &p.source}) {
-    *field = in.text();
-  }
-  p.noise_floor = in.number<double>();
-  return p;
+  Provenance provenance;
+  visit_fields(provenance, [&](const char*, auto& field) {
+    if constexpr (std::is_same_v<decltype(field), std::string&>) {
+      field = in.text();
+    } else {
+      field = in.number<double>();
+    }
+  });
+  return provenance;
 }
 
 void put_facts(ByteWriter& out, const Facts& facts) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -61,6 +62,12 @@ double case_log2(const Measurement& measurement, const CaseTiming& timing, bool 
 }
 
 }  // namespace
+
+nlohmann::json to_json(const Provenance& provenance) {
+  nlohmann::json fields;
+  visit_fields(provenance, [&](const char* name, const auto& field) { fields[name] = field; });
+  return fields;
+}
 
 std::string_view name_of(MeasurementStatus status) { return kStatusNames[static_cast<std::size_t>(status)]; }
 

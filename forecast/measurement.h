@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "forecast/kernel_text.h"
 
 namespace kc {
@@ -40,6 +42,21 @@ struct Provenance {
   std::string source;           // of imported rows: where they come from
   double noise_floor = 0;       // median |log2 ratio| of the run's A/A pairs (reference against itself); 0 = unknown
 };
+
+// `visit(name, field)` for every field, by the names and in the order of files and messages.
+template <class P, class Visit>
+void visit_fields(P& provenance, const Visit& visit) {
+  visit("run_id", provenance.run_id);
+  visit("device", provenance.device);
+  visit("processor", provenance.processor);
+  visit("compiler", provenance.compiler);
+  visit("compiler_flags", provenance.compiler_flags);
+  visit("harness_version", provenance.harness_version);
+  visit("started_at", provenance.started_at);
+  visit("source", provenance.source);
+  visit("noise_floor", provenance.noise_floor);
+}
+nlohmann::json to_json(const Provenance& provenance);
 
 // Numbers about one measurement that are no timing, by name; names and units are listed in docs/data-format.md
 // (load_1min, frequency_mhz, threads, registers, spill_bytes ...). A fact that the device cannot tell is absent.

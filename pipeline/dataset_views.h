@@ -38,5 +38,7 @@ struct PairView {
 // sides.
 int show_pairs(const std::string& file, const CommonOptions& common, const PairView& view);
 int show_split(const CommonOptions& common);
+// Whether two labellings agree; `seed` is that of the bootstrap. Prints as the others.
+int show_comparison(const std::vector<std::string>& files, std::int64_t seed, bool json);
 
 }  // namespace kc

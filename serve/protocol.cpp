@@ -66,31 +66,11 @@ Candidate candidate_of(const json& from) {
   });
 }
 
-json to_json(const Provenance& p) {
-  return {{"run_id", p.run_id},
-          {"device", p.device},
-          {"processor", p.processor},
-          {"compiler", p.compiler},
-          {"compiler_flags", p.compiler_flags},
-          {"harness_version", p.harness_version},
-          {"started_at", p.started_at},
-          {"source", p.source},
-          {"noise_floor", p.noise_floor}};
-}
-
 Provenance provenance_of(const json& from) {
   return checked([&] {
-    Provenance p;
-    p.run_id = from.at("run_id").get<std::string>();
-    p.device = from.at("device").get<std::string>();
-    p.processor = from.at("processor").get<std::string>();
-    p.compiler = from.at("compiler").get<std::string>();
-    p.compiler_flags = from.at("compiler_flags").get<std::string>();
-    p.harness_version = from.at("harness_version").get<std::string>();
-    p.started_at = from.at("started_at").get<std::string>();
-    p.source = from.at("source").get<std::string>();
-    p.noise_floor = from.at("noise_floor").get<double>();
-    return p;
+    Provenance provenance;
+    visit_fields(provenance, [&](const char* name, auto& field) { from.at(name).get_to(field); });
+    return provenance;
   });
 }
 

@@ -19,7 +19,6 @@ std::string task_fingerprint(const TaskPack& pack);
 
 nlohmann::json to_json(const Candidate& candidate);
 nlohmann::json to_json(const Measurement& measurement);  // without the kernel, which the client knows
-nlohmann::json to_json(const Provenance& provenance);
 
 // Error{bad_data} says which field is missing or ill-typed.
 Candidate candidate_of(const nlohmann::json& json);
