@@ -35,7 +35,7 @@ TEST_F(GpuTiming, TimesACandidateAgainstTheSeedInAlternatingOrder) {
   EXPECT_EQ(result.cases[0].candidate_ns.size(), 16);
   EXPECT_LT(result.facts.at("log2_low"), log2_speedup_scalar(result));
   EXPECT_GT(result.facts.at("log2_high"), log2_speedup_scalar(result));
-  EXPECT_LT(result.facts.at("log2_high") - result.facts.at("log2_low"), 0.1);
+  EXPECT_LT(result.facts.at("log2_high") - result.facts.at("log2_low"), 0.2);
   EXPECT_EQ(result.facts.at("temperature_c"), 40);
   // The last six turns of the last case: seed and candidate take turns at being first.
   std::vector<std::string> order;
