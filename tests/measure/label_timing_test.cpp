@@ -134,8 +134,8 @@ TEST(ProcessNoise, ALabelThatSpreadsMoreThanItsTaskGetsAWiderInterval) {
   ProcessNoise noise;
   for (int i = 0; i < 20; ++i) noise.add(std::vector<double>{0.000, 0.004});
   const std::vector<double> calm = {0.0, 0.001, 0.002, 0.001}, wild = {0.0, 0.1, 0.2, 0.1};
-  EXPECT_GT(label_interval(0, wild, 0, noise, 0.05).halfwidth(),
-            3 * label_interval(0, calm, 0, noise, 0.05).halfwidth());
+  EXPECT_GT(label_interval(0, wild, 0, noise, 0.05, 0).halfwidth(),
+            3 * label_interval(0, calm, 0, noise, 0.05, 0).halfwidth());
   EXPECT_GT(label_interval(0, calm, 0.01, noise, 0.05).halfwidth(), 0.1) << "noisy rounds count too";
 }
 
