@@ -147,13 +147,14 @@ class LabelTimer {
       }
       if (!bench_.is_quiet()) {
         const bool repeats = patience_ > Clock::duration::zero() && attempt < kMostAttempts * rounds;
-        ++(repeats ? timing_.repeated_rounds : timing_.disturbed_rounds);
+        ++(repeats ? timing_.repeated_rounds : timing_.rounds.disturbed);
         patience_ -= Clock::now() - start;
         if (repeats) continue;
       }
       timing.candidate_ns.push_back(times->candidate_ns);
       timing.reference_ns.push_back(times->seed_ns);
       ++kept;
+      ++timing_.rounds.kept;
     }
     return std::nullopt;
   }
@@ -205,10 +206,8 @@ class LabelTimer {
       return label_interval(log2_speedup_scalar(label), timing_.process_log2, median_of(round_variances_), noise_,
                             kLevel / static_cast<double>(looks_.size()), between_log2);
     };
-    std::size_t rounds = 0;
-    for (const CaseTiming& timing : timing_.cases) rounds += timing.candidate_ns.size();
-    timing_.interval =
-        interval(session_log2(static_cast<double>(timing_.disturbed_rounds) / static_cast<double>(rounds)));
+    RoundTally rounds = timing_.rounds;
+    timing_.interval = interval(session_log2((rounds += plan_.earlier).disturbed_share()));
     return interval(0).halfwidth() < plan_.target_halfwidth;
   }
 

@@ -8,6 +8,7 @@
 #include "base/expected.h"
 #include "forecast/measurement.h"
 #include "measure/process_noise.h"
+#include "measure/quiet_watch.h"
 #include "measure/runner.h"
 
 namespace kc {
@@ -53,6 +54,7 @@ struct LabelPlan {
   double target_halfwidth = 0.02;  // timing stops when the interval of log2 S within this session is narrower
   double turn_ns = 120e3;          // shortest turn worth stamping: a hundred times the jitter of the hand-shake
   double patience_s = 0.05;        // beside the budget: waiting for quiet moments, and rounds repeated for want of one
+  RoundTally earlier;              // of the device's labels before this one
   std::size_t check_sets = 2;      // sets that correctness used: only for warming up
 };
 
@@ -60,8 +62,8 @@ struct LabelTiming {
   std::vector<CaseTiming> cases;     // rounds of the first process, then of the second ...
   std::vector<double> process_log2;  // log2 S by process
   std::size_t repeated_rounds = 0;   // left out, because the core was shared at their end or they did not count
-  std::size_t disturbed_rounds = 0;  // kept although it was
-  Interval interval;                 // of log2 S, where the label of another session lies with 95 %
+  RoundTally rounds;
+  Interval interval;  // of log2 S, where the label of another session lies with 95 %
 };
 
 // `estimates` are coarse nanoseconds per launch, by case. The number of rounds, of processes at most, and after how

@@ -40,7 +40,9 @@ double ProcessNoise::degrees() const {
   return std::clamp(sum, 1.0, kMostDegrees);
 }
 
-double session_log2(double disturbed_share) { return std::hypot(kSessionLog2, kSharedCoreLog2 * disturbed_share); }
+double session_log2(double disturbed_share) {
+  return std::hypot(kSessionLog2, kSharedCoreLog2 * std::sqrt(disturbed_share));
+}
 
 Interval label_interval(double log2, std::span<const double> process_log2, double round_variance,
                         const ProcessNoise& noise, double level, double session_log2) {

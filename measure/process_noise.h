@@ -28,10 +28,10 @@ class ProcessNoise {
 // Standard deviation of log2 S from session to session that processes of one session do not show (measured by
 // bench/two_labellings; docs/measurement.md, "The interval of a label").
 inline constexpr double kSessionLog2 = 0.01;
-// The same of labels whose rounds all ran beside another user of the core's units (quiet_watch.h): how much that slows
-// a kernel depends on the kernel and on what the other does.
-inline constexpr double kSharedCoreLog2 = 0.08;
-// Of a label of which this share of rounds ran so.
+// The same where every round runs beside another user of the core's units (quiet_watch.h): how much that slows a kernel
+// depends on the kernel and on what the other does.
+inline constexpr double kSharedCoreLog2 = 0.1;
+// Where this share of rounds does; variances add up.
 double session_log2(double disturbed_share);
 
 // Interval of a label: where the label of the same candidate in another session lies with probability 1 - `level`.

@@ -192,6 +192,7 @@ std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::files
   plan.process_rounds = static_cast<std::size_t>(options.min_rounds);
   plan.max_rounds = static_cast<std::size_t>(options.max_rounds);
   plan.target_halfwidth = options.target_log2_halfwidth;
+  plan.earlier = task_.watch->remembered();
   plan.check_sets = static_cast<std::size_t>(options.correctness_seeds);
   plan.turn_ns = task_.pack->threads > 1 ? kThreadedTurnNs : plan.turn_ns;
   Bench bench(*this, std::move(runner), folder);
@@ -213,9 +214,10 @@ std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::files
   }
   add_interval(*timing, result.facts);
   result.facts["repeated_rounds"] = static_cast<double>(timing->repeated_rounds);
-  result.facts["disturbed_rounds"] = static_cast<double>(timing->disturbed_rounds);
+  result.facts["disturbed_rounds"] = static_cast<double>(timing->rounds.disturbed);
   result.facts["deterministic"] = checked.deterministic ? 1 : 0;
   task_.noise->add(timing->process_log2);
+  task_.watch->remember(timing->rounds);
   return std::nullopt;
 }
 

@@ -77,6 +77,13 @@ TEST(LabelTiming, ACoreThatIsAlwaysSharedCostsNoMoreThanPatienceAndWidensTheInte
   EXPECT_LT(calm.interval.halfwidth(), kSharedCoreLog2);
 }
 
+TEST(LabelTiming, ACoreThatWasSharedForEarlierLabelsWidensTheIntervalToo) {
+  ScriptedBench bench(steady(1e5, 2e5));
+  LabelPlan plan;
+  plan.earlier = {1000, 900};
+  EXPECT_GT(label_of(bench, plan).interval.halfwidth(), 2 * kSharedCoreLog2);
+}
+
 TEST(LabelTiming, TheNumberOfRoundsFollowsFromTheBudget) {
   LabelPlan plan;
   plan.target_halfwidth = 0;

@@ -22,5 +22,15 @@ TEST(QuietWatch, ForgetsAClockThatHasGoneForGood) {
   EXPECT_TRUE(watch.add(20000));
 }
 
+TEST(QuietWatch, RemembersTheRoundsOfTheLastLabels) {
+  QuietWatch watch;
+  EXPECT_EQ(watch.remembered().disturbed_share(), 0);
+  watch.remember({10, 10});
+  watch.remember({30, 0});
+  EXPECT_EQ(watch.remembered().disturbed_share(), 0.25);
+  for (int i = 0; i < 64; ++i) watch.remember({8, 0});
+  EXPECT_EQ(watch.remembered().disturbed_share(), 0);
+}
+
 }  // namespace
 }  // namespace kc::test

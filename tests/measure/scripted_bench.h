@@ -78,7 +78,7 @@ inline ScriptedLabel label_of(ScriptedBench& bench, const LabelPlan& plan = {}, 
   Measurement measurement;
   measurement.cases = timing->cases;
   return {log2_speedup_scalar(measurement), timing->interval,        timing->cases[0].candidate_ns.size(),
-          timing->process_log2.size(),      timing->repeated_rounds, timing->disturbed_rounds};
+          timing->process_log2.size(),      timing->repeated_rounds, timing->rounds.disturbed};
 }
 
 }  // namespace kc::test
