@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <map>
 #include <optional>
 
@@ -21,6 +22,7 @@ namespace {
 
 // Candidates that are compiled together, then timed on one secret draw of inputs.
 constexpr std::size_t kSessionSize = 16;
+constexpr std::chrono::seconds kNoiseAge(10);  // of a task's last look at the noise floor
 
 struct SessionRange {
   std::size_t first;
@@ -113,7 +115,7 @@ class HostMeasurer : public Measurer {
     const TimingThread timing_thread(pack.threads > 1 ? -1 : cores.harness,
                                      environment_.options.real_time && pack.threads == 1);
     Session session(environment_, task, cores, rng_.child(sessions_++));
-    noise_.push_back(session.measure_noise());
+    note_noise(session, pack);
     for (std::size_t i = 0; i < requests.size(); ++i) {
       throw_if_stopped(stop);
       Measurement result;
@@ -130,6 +132,15 @@ class HostMeasurer : public Measurer {
       std::filesystem::remove_all(jobs[i].folder, ignored);
       on_result(i, result);
     }
+  }
+
+  // A search that sends one candidate at a time would otherwise spend as long on the noise floor as on its labels.
+  void note_noise(Session& session, const TaskPack& pack) {
+    const auto now = std::chrono::steady_clock::now();
+    const auto [known, added] = noise_times_.try_emplace(&pack, now);
+    if (!added && now - known->second < kNoiseAge) return;
+    known->second = now;
+    noise_.push_back(session.measure_noise());
   }
 
   // A task names its compiler, or takes `ours`.
@@ -158,6 +169,7 @@ class HostMeasurer : public Measurer {
   std::shared_ptr<QuietWatch> watch_ = std::make_shared<QuietWatch>();
   mutable std::map<std::filesystem::path, std::string> versions_;  // of compilers
   std::vector<double> noise_;
+  std::map<const TaskPack*, std::chrono::steady_clock::time_point> noise_times_;
   std::uint64_t sessions_ = 0;
   std::size_t jobs_made_ = 0;
 };
