@@ -23,6 +23,7 @@ struct Arguments {
   std::vector<std::string> files;
   std::string from, out, task;
   std::int64_t count = 4, seed = 1;
+  bool across_devices = false;
 };
 
 std::string only_file(const Arguments& arguments) {
@@ -85,9 +86,10 @@ int main(int argc, char** argv) {
                        kExamples, true, [&] { return kc::show_split(split->common()); });
   kc::CommandLine* comparing = nullptr;
   comparing = &line.subcommand("compare", "Do two labellings of the same kernels agree?", kExamples, false, [&] {
-    return kc::show_comparison(arguments.files, arguments.seed, comparing->common().json);
+    return kc::show_comparison(arguments.files, arguments.seed, arguments.across_devices, comparing->common().json);
   });
   comparing->option("files", arguments.files, "two stores (HDF5)", true)
+      .flag("--across-devices", arguments.across_devices, "compare labels of two devices")
       .option("--seed", arguments.seed, "seed of the bootstrap");
   return line.run(argc, argv);
 }

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <map>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "forecast/bins.h"
 
 namespace kc {
@@ -28,7 +30,9 @@ Measurement resampled(const Measurement& measurement, RngStream& rng) {
   return copy;
 }
 
-Interval bootstrap_interval(const Measurement& measurement, int resamples, RngStream rng) {
+Interval interval_of(const Measurement& measurement, int resamples, RngStream rng) {
+  const auto low = measurement.facts.find("log2_low"), high = measurement.facts.find("log2_high");
+  if (low != measurement.facts.end() && high != measurement.facts.end()) return {low->second, high->second};
   std::vector<double> values;
   for (int i = 0; i < resamples; ++i) values.push_back(log2_speedup_scalar(resampled(measurement, rng)));
   std::sort(values.begin(), values.end());
@@ -49,18 +53,24 @@ bool has_reference_side(const Measurement& measurement) {
 
 using Key = std::string;
 
-std::map<Key, const Measurement*> by_key(const Store& store) {
+std::map<Key, const Measurement*> by_key(const Store& store, bool across_devices) {
   std::map<Key, const Measurement*> map;
   for (const Measurement& m : store.measurements) {
-    map[m.task + "|" + m.provenance.device + "|" + kernel_id(m.kernel)] = &m;
+    const std::string& device = m.provenance.device;
+    if (across_devices && device != store.measurements.front().provenance.device) {
+      throw Error(ErrorKind::usage, fmt::format("a store holds labels of {} and of {}: across devices, stores of one "
+                                                "device each can be compared",
+                                                store.measurements.front().provenance.device, device));
+    }
+    map[m.task + "|" + (across_devices ? "" : device) + "|" + kernel_id(m.kernel)] = &m;
   }
   return map;
 }
 
 LabelComparison compare_pair(const Measurement& a, const Measurement& b, int resamples, const RngStream& rng) {
   LabelComparison label{a.kernel_name, a.task, log2_speedup_scalar(a), log2_speedup_scalar(b)};
-  const Interval in_a = bootstrap_interval(a, resamples, rng.child("a"));
-  const Interval in_b = bootstrap_interval(b, resamples, rng.child("b"));
+  const Interval in_a = interval_of(a, resamples, rng.child("a"));
+  const Interval in_b = interval_of(b, resamples, rng.child("b"));
   label.low_a = in_a.low, label.high_a = in_a.high;
   label.low_b = in_b.low, label.high_b = in_b.high;
   label.same_bin = bin_of(std::exp2(label.log2_a)) == bin_of(std::exp2(label.log2_b));
@@ -87,17 +97,17 @@ void summarise_differences(LabellingComparison& comparison) {
 
 }  // namespace
 
-LabellingComparison compare_labellings(const Store& a, const Store& b, int resamples, RngStream rng) {
+LabellingComparison compare_labellings(const Store& a, const Store& b, const CompareOptions& options, RngStream rng) {
   LabellingComparison comparison;
-  const auto other = by_key(b);
-  for (const auto& [key, in_a] : by_key(a)) {
+  const auto other = by_key(b, options.across_devices);
+  for (const auto& [key, in_a] : by_key(a, options.across_devices)) {
     const auto found = other.find(key);
     if (found == other.end()) continue;
     const Measurement& in_b = *found->second;
     const bool ok_a = in_a->status == MeasurementStatus::ok && has_reference_side(*in_a);
     const bool ok_b = in_b.status == MeasurementStatus::ok && has_reference_side(in_b);
     if (ok_a != ok_b) ++comparison.status_changed;
-    if (ok_a && ok_b) comparison.labels.push_back(compare_pair(*in_a, in_b, resamples, rng.child(key)));
+    if (ok_a && ok_b) comparison.labels.push_back(compare_pair(*in_a, in_b, options.resamples, rng.child(key)));
   }
   summarise_differences(comparison);
   return comparison;

@@ -15,7 +15,8 @@ struct LabelComparison {
   std::string kernel_name;
   std::string task;
   double log2_a = 0, log2_b = 0;  // speedups over the seed kernel
-  double low_a = 0, high_a = 0;   // 95 % bootstrap of the rounds of each
+  // 95 %: the facts log2_low and log2_high where a label has them, else a bootstrap of its rounds.
+  double low_a = 0, high_a = 0;
   double low_b = 0, high_b = 0;
   bool same_bin = false;
   bool straddles_edge = false;  // either interval holds a bin edge
@@ -33,8 +34,14 @@ struct LabellingComparison {
   double p95_abs_log2_difference = 0;
 };
 
-// Matches by task, device and kernel id. Only rows with a reference side count (imported rows have none).
-LabellingComparison compare_labellings(const Store& a, const Store& b, int resamples, RngStream rng);
+struct CompareOptions {
+  int resamples = 1000;
+  bool across_devices = false;  // of one device each; else only labels of equal devices are compared
+};
+
+// Matches by task, kernel id and, unless across devices, device. Only rows with a reference side count (imported rows
+// have none). Error{usage} when a store that is compared across devices holds several.
+LabellingComparison compare_labellings(const Store& a, const Store& b, const CompareOptions& options, RngStream rng);
 
 nlohmann::json to_json(const LabellingComparison& comparison);
 

@@ -201,10 +201,10 @@ int show_split(const CommonOptions& common) {
   return leaks.empty() ? 0 : exit_code(ErrorKind::check_failed);
 }
 
-int show_comparison(const std::vector<std::string>& files, std::int64_t seed, bool json) {
+int show_comparison(const std::vector<std::string>& files, std::int64_t seed, bool across_devices, bool json) {
   if (files.size() != 2) throw Error(ErrorKind::usage, "give the two files to compare");
   const auto comparison = compare_labellings(read_store(find_resource(files[0])), read_store(find_resource(files[1])),
-                                             400, RngStream(static_cast<std::uint64_t>(seed)));
+                                             {400, across_devices}, RngStream(static_cast<std::uint64_t>(seed)));
   std::cout << (json ? to_json(comparison).dump() + "\n" : comparison_text(comparison));
   return 0;
 }

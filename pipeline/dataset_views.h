@@ -39,6 +39,6 @@ struct PairView {
 int show_pairs(const std::string& file, const CommonOptions& common, const PairView& view);
 int show_split(const CommonOptions& common);
 // Whether two labellings agree; `seed` is that of the bootstrap. Prints as the others.
-int show_comparison(const std::vector<std::string>& files, std::int64_t seed, bool json);
+int show_comparison(const std::vector<std::string>& files, std::int64_t seed, bool across_devices, bool json);
 
 }  // namespace kc

@@ -146,17 +146,39 @@ TEST_F(Labelling, AnUnexpectedStatusIsReportedByName) {
 
 TEST(CompareLabellings, FindsWhatChangedAndWhetherNoiseExplainsIt) {
   const Store first = synthetic_store(3);
-  const LabellingComparison same = compare_labellings(first, first, 50, RngStream(std::uint64_t{1}));
+  const LabellingComparison same = compare_labellings(first, first, {50}, RngStream(std::uint64_t{1}));
   EXPECT_EQ(same.same_bin, static_cast<std::int64_t>(first.measurements.size()));
   EXPECT_EQ(same.overlapping, same.same_bin);
 
   Store second = first;
   for (float& ns : second.measurements.front().cases.front().candidate_ns) ns *= 8;
   second.measurements.back().status = MeasurementStatus::timeout;
-  const LabellingComparison changed = compare_labellings(first, second, 50, RngStream(std::uint64_t{1}));
+  const LabellingComparison changed = compare_labellings(first, second, {50}, RngStream(std::uint64_t{1}));
   EXPECT_EQ(changed.status_changed, 1);
   EXPECT_EQ(changed.same_bin, same.same_bin - 2);
   EXPECT_EQ(changed.overlapping, same.overlapping - 2);
+}
+
+TEST(CompareLabellings, LabelsOfTwoDevicesAreComparedOnRequestOnly) {
+  const Store first = synthetic_store(3);
+  Store second = first;
+  for (Measurement& m : second.measurements) m.provenance.device = "another";
+  const RngStream rng(std::uint64_t{1});
+  EXPECT_TRUE(compare_labellings(first, second, {50}, rng).labels.empty());
+  EXPECT_EQ(compare_labellings(first, second, {50, true}, rng).labels.size(), first.measurements.size());
+  second.measurements.front().provenance.device = "a third";
+  EXPECT_THROW(compare_labellings(first, second, {50, true}, rng), Error);
+}
+
+TEST(CompareLabellings, TakesTheIntervalOfALabelThatHasOne) {
+  Store store = synthetic_store(3);
+  for (Measurement& m : store.measurements) {
+    m.facts["log2_low"] = -5;
+    m.facts["log2_high"] = 5;
+  }
+  const LabellingComparison wide = compare_labellings(store, store, {50}, RngStream(std::uint64_t{1}));
+  EXPECT_EQ(wide.labels.front().low_a, -5);
+  EXPECT_EQ(wide.clear, 0);
 }
 
 }  // namespace
