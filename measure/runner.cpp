@@ -15,6 +15,7 @@
 #include <cstring>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -100,6 +101,7 @@ struct Runner::Impl {
         control(new(control_memory.data()) RunnerControl()),
         options(environment.options),
         threads(spec.threads),
+        hold(spec.hold),
         yields(spec.yields) {
     RunnerSetup& setup = control->setup;
     copy_text(setup.folder, spec.folder.string());
@@ -180,6 +182,7 @@ struct Runner::Impl {
   RunnerControl* control;
   HostOptions options;
   int threads;
+  CoreHold* hold;
   bool yields;
   Cgroup cgroup;  // outlives the process
   ProcessGroup process;
@@ -261,8 +264,10 @@ std::optional<RunnerFailure> Runner::hand_over_outputs() {
   RunnerControl& control = *self.control;
   const std::uint32_t number = self.turn;
   control.poisoned.value.store(number, std::memory_order_release);
-  return self.wait_for([&] { return control.owned.value.load(std::memory_order_acquire) == number; }, kAnnounceTimeout,
-                       "taking its outputs");
+  auto failure = self.wait_for([&] { return control.owned.value.load(std::memory_order_acquire) == number; },
+                               kAnnounceTimeout, "taking its outputs");
+  if (!failure && self.hold != nullptr) self.hold->hold();
+  return failure;
 }
 
 std::optional<RunnerFailure> Runner::launch(std::int64_t& nanoseconds) {
@@ -271,6 +276,7 @@ std::optional<RunnerFailure> Runner::launch(std::int64_t& nanoseconds) {
   const std::uint32_t number = self.turn;
   const Clock::time_point start = Clock::now();
   control.go.value.store(number, std::memory_order_release);
+  if (self.hold != nullptr) self.hold->release();
   auto failure = self.threads > 1
                      ? self.block_until_done(number)
                      : self.wait_for([&] { return control.done.value.load(std::memory_order_acquire) == number; },
@@ -287,11 +293,13 @@ std::optional<RunnerFailure> Runner::launch(std::int64_t& nanoseconds) {
 }
 
 std::optional<RunnerFailure> Runner::witness(std::int64_t& nanoseconds) {
+  CoreHold* const hold = std::exchange(impl_->hold, nullptr);  // its end takes as long as what is looked for
   impl_->control->witness = 1;
   auto failure = announce({});
   if (!failure) failure = hand_over_outputs();
   if (!failure) failure = launch(nanoseconds);
   impl_->control->witness = 0;
+  impl_->hold = hold;
   return failure;
 }
 

@@ -10,6 +10,7 @@
 
 #include "forecast/measurement.h"
 #include "measure/compile.h"
+#include "measure/core_hold.h"
 #include "measure/process.h"
 #include "measure/runner_protocol.h"
 
@@ -23,9 +24,10 @@ struct RunnerFailure {
 struct RunnerSpec {
   std::filesystem::path folder;  // holds kernel.so
   std::string function = "run";
-  int core = -1;        // the runner's; -1: any
-  bool yields = false;  // harness and runner share one core
-  int threads = 1;      // above 1 the harness blocks instead of spinning
+  int core = -1;             // the runner's; -1: any
+  bool yields = false;       // harness and runner share one core
+  int threads = 1;           // above 1 the harness blocks instead of spinning
+  CoreHold* hold = nullptr;  // of the runner's core while inputs are copied; outlives the runner
   std::size_t input_bytes = 0;
   std::size_t output_bytes = 0;
 };
@@ -58,7 +60,8 @@ class Runner {
 
   // Announces a turn and waits until the runner spins.
   std::optional<RunnerFailure> announce(const TurnSpec& turn);
-  // The outputs are poisoned; waits until the runner's cache holds their lines. The inputs must be copied after that.
+  // The outputs are poisoned; waits until the runner's cache holds their lines, then holds its core. The inputs must be
+  // copied after that, and launch() called.
   std::optional<RunnerFailure> hand_over_outputs();
   // Starts the launches of the announced turn and waits. Nanoseconds of the whole turn by the harness's clock.
   std::optional<RunnerFailure> launch(std::int64_t& nanoseconds);

@@ -20,25 +20,33 @@ constexpr double kRoundOverheadNs = 250e3;  // waking, copying, checking
 constexpr double kUnseenCpuNs = 20e6;       // what waking up and page faults may add up to
 constexpr double kUnseenCpuShare = 0.1;     // of the time of the candidate's own rounds
 
-RunnerSpec runner_spec(const TaskPack& pack, const std::filesystem::path& folder, const CorePair& cores) {
+RunnerSpec runner_spec(const TaskPack& pack, const std::filesystem::path& folder, const CorePair& cores,
+                       CoreHold& hold) {
   const ArenaSizes sizes = arena_sizes(pack, pack.outputs);
   RunnerSpec spec;
   spec.folder = folder;
   spec.core = pack.threads > 1 ? -1 : cores.runner;
   spec.yields = cores.shared;
   spec.threads = pack.threads;
+  spec.hold = &hold;
   spec.input_bytes = sizes.inputs;
   spec.output_bytes = sizes.outputs;
   return spec;
 }
 
-RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& folder, const CorePair& cores) {
+RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& folder, const CorePair& cores,
+                          CoreHold& hold) {
   const ArenaSizes sizes = arena_sizes(pack, reference_outputs(pack));
-  RunnerSpec spec = runner_spec(pack, folder, cores);
+  RunnerSpec spec = runner_spec(pack, folder, cores, hold);
   spec.function = "reference";
   spec.input_bytes = sizes.inputs;
   spec.output_bytes = sizes.outputs;
   return spec;
+}
+
+// Threads of a task stay on no core, and harness and runner may share the only one.
+bool holds_core(const CompileEnvironment& environment, const TaskPack& pack, const CorePair& cores) {
+  return environment.options.real_time && pack.threads == 1 && !cores.shared;
 }
 
 std::vector<std::byte> copy_outputs(const SetLayout& layout, std::span<const std::byte> outputs) {
@@ -78,7 +86,8 @@ Session::Session(const CompileEnvironment& environment, const HostTask& task, co
       task_(task),
       cores_(cores),
       rng_(rng.child("session")),
-      reference_(environment, reference_spec(*task.pack, task.reference_folder, cores)) {
+      hold_(std::make_unique<CoreHold>(holds_core(environment, *task.pack, cores) ? cores.runner : -1)),
+      reference_(environment, reference_spec(*task.pack, task.reference_folder, cores, *hold_)) {
   if (const auto failure = reference_.wait_until_loaded()) {
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));
   }
@@ -96,7 +105,7 @@ Error Session::seed_error(const RunnerFailure& failure) const {
 }
 
 Runner Session::start(const std::filesystem::path& folder) const {
-  return Runner(environment_, runner_spec(*task_.pack, folder, cores_));
+  return Runner(environment_, runner_spec(*task_.pack, folder, cores_, *hold_));
 }
 
 Runner& Session::seed(std::size_t index) {

@@ -67,6 +67,7 @@ class Session {
   HostTask task_;
   CorePair cores_;
   RngStream rng_;
+  std::unique_ptr<CoreHold> hold_;
   Runner reference_;
   std::vector<double> seed_estimates_;
   std::vector<std::unique_ptr<InputPool>> pools_;

@@ -2,10 +2,14 @@
 #include <gmock/gmock.h>
 #include <yaml-cpp/yaml.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "base/atomic_file.h"
+#include "measure/core_hold.h"
+#include "measure/machine.h"
 #include "tests/measure/catalogue.h"
 #include "tests/measure/task_files.h"
 
@@ -111,6 +115,25 @@ TEST(Cheats, OutputsThatDependOnWhatLayThereAreNotedOrRefused) {
   ASSERT_EQ(name_of(restless.status), "ok") << restless.log;
   EXPECT_EQ(restless.facts.at("deterministic"), 0) << "its last bit is that of the memory before";
   EXPECT_EQ(measure_source(pack, kHonestSource).facts.at("deterministic"), 1);
+}
+
+TEST(Cheats, TakingOverTheRunnerToStartBeforeTheClockGainsNothing) {
+  const CorePair cores = choose_cores();
+  if (cores.shared || !CoreHold(cores.runner).works()) {
+    GTEST_SKIP() << "needs two cores and the right to real time, without which this is not prevented";
+  }
+  const std::filesystem::path root(KC_SOURCE_DIR);
+  std::string protocol = read_file(root / "measure/runner_protocol.h");
+  protocol.erase(protocol.find("#pragma once"), std::strlen("#pragma once"));
+  const std::string source =
+      replaced(read_file(root / "tests/measure/cheats/takeover.cpp"), "RUNNER_PROTOCOL", protocol);
+  const TaskPack pack = load_task_pack(root / "tasks/reduction");
+  const Measurement honest = measure_source(pack, "#define HONEST\n" + source);
+  const Measurement cheat = measure_source(pack, source);
+  ASSERT_EQ(name_of(honest.status), "ok") << honest.log;
+  if (cheat.status == MeasurementStatus::ok) {
+    EXPECT_LT(log2_speedup_scalar(cheat) - log2_speedup_scalar(honest), kGain);
+  }
 }
 
 TEST(Cheats, LowerPrecisionIsCaughtOnInputsOfAWideRange) {

@@ -1,0 +1,76 @@
+#include "measure/core_hold.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+
+namespace kc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kAboveRunners = 2;
+constexpr std::chrono::milliseconds kLongest(5);
+
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
+  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, nullptr, nullptr, 0);
+}
+
+bool take_core(int core) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  const sched_param priority{kAboveRunners};
+  return ::sched_setaffinity(0, sizeof one, &one) == 0 && ::sched_setscheduler(0, SCHED_FIFO, &priority) == 0;
+}
+
+}  // namespace
+
+CoreHold::CoreHold(int core) {
+  if (core < 0) return;
+  thread_ = std::thread([this, core] { serve(core); });
+  while (started_.load(std::memory_order_acquire) == 0) ::sched_yield();
+  works_ = started_.load(std::memory_order_acquire) == 1;
+}
+
+CoreHold::~CoreHold() {
+  if (!thread_.joinable()) return;
+  ends_.store(true, std::memory_order_release);
+  release();
+  wanted_.fetch_add(1, std::memory_order_release);
+  futex(wanted_, FUTEX_WAKE_PRIVATE, 1);
+  thread_.join();
+}
+
+void CoreHold::serve(int core) {
+  const bool works = take_core(core);
+  started_.store(works ? 1 : -1, std::memory_order_release);
+  if (!works) return;
+  for (std::uint32_t done = 0;;) {
+    const std::uint32_t wanted = wanted_.load(std::memory_order_acquire);
+    if (ends_.load(std::memory_order_acquire)) return;
+    if (wanted == done) {
+      futex(wanted_, FUTEX_WAIT_PRIVATE, wanted);
+      continue;
+    }
+    held_.store(wanted, std::memory_order_release);
+    const Clock::time_point longest = Clock::now() + kLongest;
+    while (released_.load(std::memory_order_acquire) != wanted && Clock::now() < longest) __builtin_ia32_pause();
+    done = wanted;
+  }
+}
+
+void CoreHold::hold() {
+  if (!works_) return;
+  const std::uint32_t number = wanted_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  futex(wanted_, FUTEX_WAKE_PRIVATE, 1);
+  const Clock::time_point longest = Clock::now() + kLongest;
+  while (held_.load(std::memory_order_acquire) != number && Clock::now() < longest) __builtin_ia32_pause();
+}
+
+void CoreHold::release() { released_.store(wanted_.load(std::memory_order_acquire), std::memory_order_release); }
+
+}  // namespace kc

@@ -1,0 +1,37 @@
+#pragma once
+// Keeps a core from whatever runs on it at a lower priority, for microseconds: while the harness puts inputs where a
+// runner can see them, its candidate must not run, or it would have computed before the clock starts.
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+namespace kc {
+
+class CoreHold {
+ public:
+  // A thread on `core`, in real time above the runners' (measure/machine.h, TimingThread). Without the right to real
+  // time, or without a core (-1), it holds nothing.
+  explicit CoreHold(int core);
+  ~CoreHold();
+  CoreHold(const CoreHold&) = delete;
+  CoreHold& operator=(const CoreHold&) = delete;
+
+  bool works() const { return works_; }
+  // Returns once the thread has the core. Nothing where it does not within 5 ms: a turn is then as it was without.
+  void hold();
+  // The core goes back; does not wait for it. Nothing when it is not held.
+  void release();
+
+ private:
+  void serve(int core);
+
+  std::atomic<std::uint32_t> wanted_{0};    // number of the hold that is asked for (a futex)
+  std::atomic<std::uint32_t> held_{0};      // number of the hold that has begun
+  std::atomic<std::uint32_t> released_{0};  // number of the last hold that is over
+  std::atomic<bool> ends_{false};
+  std::atomic<int> started_{0};  // 1: works, -1: does not
+  bool works_ = false;
+  std::thread thread_;
+};
+
+}  // namespace kc

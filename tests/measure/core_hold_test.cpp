@@ -1,0 +1,52 @@
+#include "measure/core_hold.h"
+
+#include <gmock/gmock.h>
+#include <sched.h>
+
+#include <chrono>
+#include <thread>
+
+#include "measure/machine.h"
+
+namespace kc::test {
+namespace {
+
+TEST(CoreHold, NothingElseRunsOnTheCoreMeanwhile) {
+  const CorePair cores = choose_cores();
+  if (cores.shared) GTEST_SKIP() << "one core only";
+  CoreHold hold(cores.runner);
+  if (!hold.works()) GTEST_SKIP() << "no right to real time";
+  std::atomic<std::uint64_t> count{0};
+  std::atomic<bool> ends{false};
+  std::thread other([&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cores.runner, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    while (!ends) ++count;
+  });
+  while (count == 0) std::this_thread::yield();
+  for (int i = 0; i < 20; ++i) {
+    hold.hold();
+    const std::uint64_t before = count;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(500);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    EXPECT_EQ(count, before) << "hold " << i;
+    hold.release();
+    const std::uint64_t resumed = count;
+    while (count == resumed) std::this_thread::yield();
+  }
+  ends = true;
+  other.join();
+}
+
+TEST(CoreHold, WithoutACoreHoldsNothing) {
+  CoreHold hold(-1);
+  EXPECT_FALSE(hold.works());
+  hold.hold();
+  hold.release();
+}
+
+}  // namespace
+}  // namespace kc::test
