@@ -39,8 +39,10 @@ TEST_F(HostTimingTest, TheSeedAgainstItselfIsNeitherFasterNorSlower) {
 }
 
 TEST_F(HostTimingTest, RatiosFollowTheAmountOfWork) {
-  EXPECT_NEAR(log2_speedup(repeated_work(80)), -2, 0.5);
-  EXPECT_NEAR(log2_speedup(repeated_work(5)), 2, 0.6);
+  constexpr int kPasses = 2000;  // beside them the first one, on cold inputs, does not count
+  pack_.seed.source = repeated_work(kPasses);
+  EXPECT_NEAR(log2_speedup(repeated_work(4 * kPasses)), -2, 0.5);
+  EXPECT_NEAR(log2_speedup(repeated_work(kPasses / 4)), 2, 0.6);
 }
 
 TEST_F(HostTimingTest, TimesAreNanosecondsOfOneLaunch) {
@@ -77,7 +79,9 @@ TEST_F(HostTimingTest, ALabelSaysHowManyRoundsASharedCoreDisturbed) {
   const Measurement result = measure_source(pack_, repeated_work(20));
   ASSERT_EQ(name_of(result.status), "ok") << result.log;
   EXPECT_GE(result.facts.at("repeated_rounds"), 0);
-  EXPECT_LE(result.facts.at("disturbed_rounds"), result.cases[0].candidate_ns.size());
+  std::size_t rounds = 0;
+  for (const CaseTiming& timing : result.cases) rounds += timing.candidate_ns.size();
+  EXPECT_LE(result.facts.at("disturbed_rounds"), rounds);
 }
 
 // Recognises inputs by their first values and copies the result that it computed for them before.
