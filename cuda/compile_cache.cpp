@@ -54,13 +54,20 @@ struct CacheFile {
   std::uintmax_t bytes = 0;
 };
 
-// Files may go while this looks: other processes have rights too.
+// Whether `path` is one that file_of() gives: the folder's owner may keep other things in it.
+bool is_entry(const fs::path& path) {
+  const std::string key = path.filename().string();
+  return key.size() == kDigits && key.find_first_not_of("0123456789abcdef") == std::string::npos &&
+         path.parent_path().filename() == key.substr(0, 2);
+}
+
+// Only what the cache wrote counts. Files may go while this looks: other processes have rights too.
 std::vector<CacheFile> files_below(const fs::path& folder) {
   std::vector<CacheFile> files;
   std::error_code fault;
   for (fs::recursive_directory_iterator it(folder, fault), end; !fault && it != end; it.increment(fault)) {
     std::error_code gone;
-    if (!it->is_regular_file(gone) || it->path().filename() == kLockName) continue;
+    if (it.depth() != 1 || !is_entry(it->path()) || it->is_symlink(gone) || !it->is_regular_file(gone)) continue;
     const CacheFile file{it->path(), it->last_write_time(gone), it->file_size(gone)};
     if (!gone) files.push_back(file);
   }

@@ -13,9 +13,11 @@ CudaOptions read_cuda_options(Config& config, const HostOptions& host) {
   o.compile.toolkit = s.text("toolkit", "", {.meaning = "folder of a CUDA toolkit; empty: the one found at set-up"});
   o.compile.cache = s.text("cache", CompileCache::default_folder().string(),
                            {.meaning = "folder of compilations; empty: in memory only"});
-  o.compile.cache_limit_mb = s.integer(
-      "cache_limit_mb", o.compile.cache_limit_mb,
-      {.meaning = "size of that folder; what was not used for the longest time goes", .unit = "MB", .min = 1});
+  o.compile.cache_limit_mb = s.integer("cache_limit_mb", o.compile.cache_limit_mb,
+                                       {.meaning = "size of that folder; what was not used for the longest time goes",
+                                        .unit = "MB",
+                                        .min = 1,
+                                        .max = 1 << 30});  // of bytes: 2^50
   o.compile.timeout_s = s.number("compile_timeout_s", o.compile.timeout_s,
                                  {.meaning = "limit of one compilation", .unit = "s", .min = 0.1});
   o.compile.memory_limit_mb = s.integer("compile_memory_limit_mb", o.compile.memory_limit_mb,

@@ -4,7 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/config.h"
 #include "base/hash.h"
+#include "cuda/cuda_device.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/temp_folder.h"
 
 namespace kc::test {
@@ -60,6 +63,29 @@ TEST(CompileCache, AFolderThatWasLeftTooLargeShrinksWithTheFirstCompilation) {
   EXPECT_GT(bytes_below(folder.path()), kLimit);
   CompileCache(folder.path(), kNoMemory, kLimit).keep(key(100), compilation(100), true);
   EXPECT_LE(bytes_below(folder.path()), kLimit);
+}
+
+TEST(CompileCache, FilesThatItDidNotWriteStay) {
+  const TempFolder folder;
+  const std::string hex = key(7);
+  const std::vector<std::string> others = {"thesis.txt",     hex,         hex.substr(0, 2) + "/notes",
+                                           "zz/" + hex,      "00/" + hex, "deep/" + hex.substr(0, 2) + "/" + hex,
+                                           "kernels/mine.cu"};
+  for (const std::string& name : others) {
+    folder.write(name, std::string(2 * kLimit, 'x'));
+    fs::last_write_time(folder / name, fs::file_time_type::clock::now() - std::chrono::hours(1000));
+  }
+  CompileCache cache(folder.path(), kNoMemory, kLimit);
+  for (int i = 0; i < 40; ++i) cache.keep(key(i), compilation(i), true);
+  for (const std::string& name : others) EXPECT_TRUE(fs::exists(folder / name)) << name;
+  EXPECT_TRUE(CompileCache(folder.path(), kNoMemory, kLimit).find(key(39))) << "their size is not the cache's";
+}
+
+TEST(CompileCache, ALimitThatIsNoNumberOfBytesIsRefused) {
+  const std::vector<std::string> sets = {"cuda.cache_limit_mb=17592186044416"};  // 2^44 MB are 2^64 bytes
+  Config config = Config::defaults(sets);
+  read_cuda_options(config, HostOptions{});
+  EXPECT_ERROR(config.finish(), ErrorKind::config, ::testing::HasSubstr("cache_limit_mb"));
 }
 
 TEST(CompileCache, ProcessesThatShareAFolderNeverSeeHalfAnEntry) {
