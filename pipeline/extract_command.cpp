@@ -35,6 +35,18 @@ void require_different_targets(const std::vector<ExtractedFile>& files, const st
   }
 }
 
+// A draft is edited by hand from then on, and --out may be the folder of the sources.
+void require_new_targets(const std::vector<ExtractedFile>& files, const std::string& folder) {
+  for (const ExtractedFile& file : files) {
+    if (!file.device) continue;
+    const std::filesystem::path target = target_of(file, folder);
+    std::error_code ignored;
+    if (!std::filesystem::exists(std::filesystem::symlink_status(target, ignored))) continue;
+    throw Error(ErrorKind::usage, fmt::format("--out {}: {} is there already: name another folder, or remove the file",
+                                              folder, target.string()));
+  }
+}
+
 nlohmann::json to_json(const ExtractedFile& file, const std::string& folder) {
   if (!file.device) return {{"file", file.path.string()}, {"refused", file.device.error()}};
   const ExtractedDevice& device = *file.device;
@@ -84,7 +96,10 @@ int extract_command(const CommonOptions& common, const MeasureArguments& argumen
   std::vector<ExtractedFile> files;
   for (const std::string& path : arguments.files) files.push_back({path, extract_device_code(read_file(path))});
   if (files.empty()) throw Error(ErrorKind::usage, "give the files to extract device code from (.cu or .py)");
-  if (!arguments.out.empty()) require_different_targets(files, arguments.out);
+  if (!arguments.out.empty()) {
+    require_different_targets(files, arguments.out);
+    require_new_targets(files, arguments.out);
+  }
   bool all = true;
   nlohmann::json list = nlohmann::json::array();
   for (const ExtractedFile& file : files) {

@@ -59,6 +59,20 @@ TEST_F(Extract, WritesDraftsIntoAFolderAndSaysSoInATable) {
   EXPECT_FALSE(std::filesystem::exists(path("drafts/plain.cu")));
 }
 
+TEST_F(Extract, NeverReplacesAFile) {
+  ProgramResult result = run_program({"measure", {"extract", path("twice.cu"), "--out", path(".")}});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("twice.cu"), HasSubstr("there already")));
+  EXPECT_EQ(read_file(path("twice.cu")), kExtension) << "the source itself";
+  folder_.write("once.cu", kExtension);
+  folder_.write("drafts/twice.cu", "edited by hand");
+  result = run_program({"measure", {"extract", path("once.cu"), path("twice.cu"), "--out", path("drafts")}});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("drafts/twice.cu"));
+  EXPECT_EQ(read_file(path("drafts/twice.cu")), "edited by hand");
+  EXPECT_FALSE(std::filesystem::exists(path("drafts/once.cu"))) << "all or nothing";
+}
+
 TEST_F(Extract, TellsEverythingInJson) {
   const ProgramResult result = run_program({"measure", {"extract", path("twice.cu"), path("plain.py"), "--json"}});
   EXPECT_EQ(result.exit_code, 1);
