@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <regex>
 #include <set>
+#include <utility>
 
 #include "cuda/foreign_launches.h"
 #include "cuda/source_check.h"
@@ -33,7 +35,26 @@ typedef unsigned long long uint64_t; typedef unsigned long long uintptr_t; typed
 #define M_PI 3.14159265358979323846
 )";
 
-// Patterns are few and compiled once each.
+constexpr std::size_t kMaxBytes = 512 << 10;
+constexpr std::size_t kMaxLine = 8000;
+constexpr std::size_t kHead =
+    2000;                          // what repetitions in patterns may run over: std::regex recurses with each character
+constexpr int kDeepestBlock = 16;  // of namespaces and extern "C"
+
+// Generated sources and tables, not what somebody would turn into a candidate; the work grows with both.
+std::optional<std::string> fault_of_size(std::string_view text) {
+  if (text.size() > kMaxBytes) return fmt::format("has {} bytes: at most {} are read", text.size(), kMaxBytes);
+  int line = 1;
+  for (std::size_t at = 0; at < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (end - at > kMaxLine)
+      return fmt::format("line {} has {} characters: at most {} are read", line, end - at, kMaxLine);
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
+// Patterns are few and compiled once each. What their repetitions run over must be bounded by the caller.
 bool has(const std::string& text, const char* pattern) {
   static thread_local std::map<std::string, std::regex> known;
   auto found = known.find(pattern);
@@ -61,18 +82,20 @@ std::vector<Piece> pieces_of(const std::string& source) {
   std::vector<Piece> pieces;
   std::size_t start = 0;
   int depth = 0;
+  bool line_start = true;  // only blanks since the line began
   const auto cut = [&](std::size_t end) {
     pieces.push_back({source.substr(start, end - start), code.substr(start, end - start)});
     start = end;
   };
   for (std::size_t i = 0; i < code.size(); ++i) {
     const char c = code[i];
-    const bool line_start = code.find_first_not_of(" \t", code.rfind('\n', i) + 1) == i;
-    if (c == '#' && depth == 0 && line_start) {
+    const bool opens_line = std::exchange(line_start, c == '\n' || (line_start && (c == ' ' || c == '\t')));
+    if (c == '#' && depth == 0 && opens_line) {
       if (code.find_first_not_of(" \t\r\n", start) < i) cut(i);
       std::size_t end = code.find('\n', i);
       end = end == std::string::npos ? code.size() : end + 1;
       i = end - 1;
+      line_start = true;
       cut(end);
       continue;
     }
@@ -88,12 +111,12 @@ std::vector<Piece> pieces_of(const std::string& source) {
 
 enum class Fate { keep, drop, open };
 
-Fate fate_of_directive(const std::string& code, std::string& missing) {
+Fate fate_of_directive(const std::string& line, std::string& missing) {
   std::smatch match;
-  static const std::regex include(R"(^\s*#\s*include\s*[<"]?\s*([^>"\s]*))");
-  static const std::regex pragma(R"(^\s*#\s*pragma\s+once)");
-  if (std::regex_search(code, pragma)) return Fate::drop;
-  if (!std::regex_search(code, match, include)) return Fate::keep;
+  static const std::regex include(R"(^#\s*include\s*[<"]?\s*([^>"\s]*))");
+  static const std::regex pragma(R"(^#\s*pragma\s+once)");
+  if (std::regex_search(line, pragma)) return Fate::drop;
+  if (!std::regex_search(line, match, include)) return Fate::keep;
   const std::string name = match[1];
   for (const char* library : {"cute/", "cutlass/", "flashinfer/", "thrust/", "cudnn", "nccl"}) {
     if (name.starts_with(library)) missing = name;
@@ -102,16 +125,20 @@ Fate fate_of_directive(const std::string& code, std::string& missing) {
 }
 
 Fate fate_of(const Piece& piece, std::string& missing) {
-  const std::string& code = piece.code;
-  if (has(code, R"(^\s*#)")) return fate_of_directive(piece.text, missing);
+  const std::size_t first = piece.code.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) return Fate::drop;
+  // A comment above the line belongs to the piece.
+  if (piece.code[first] == '#') return fate_of_directive(collapse_blanks(piece.text.substr(first, kHead)), missing);
+  const std::string code = collapse_blanks(piece.code.substr(first));
+  const std::string head = code.substr(0, std::min(code.find_first_of(";({"), kHead) + 1);
   if (has(code, R"(\b(__global__|__device__|__constant__)\b)")) {
-    const bool is_block = has(code, R"(^\s*(namespace\b[^;{(]*|extern\s+"\s*"\s*)\{)");
+    const bool is_block = has(head, R"(^(namespace\b[^;{(]*|extern\s+"\s*"\s*)\{)");
     return is_block ? Fate::open : Fate::keep;
   }
   if (has(code, R"(\b(torch|at|c10|pybind11)\s*::|PYBIND11_MODULE|TORCH_)")) return Fate::drop;
-  if (has(code, R"(^\s*(using\s+namespace\s+std\b))")) return Fate::drop;
-  if (has(code, R"(^\s*(template\s*<[^{;(]*>\s*)?(struct|class|enum|union|typedef|using)\b)")) return Fate::keep;
-  if (has(code, R"(^\s*(static\s+|inline\s+)*(constexpr|const)\b)")) return Fate::keep;
+  if (has(head, R"(^(using\s+namespace\s+std\b))")) return Fate::drop;
+  if (has(head, R"(^(template\s*<[^{;(]*>\s*)?(struct|class|enum|union|typedef|using)\b)")) return Fate::keep;
+  if (has(head, R"(^(static\s+|inline\s+){0,4}(constexpr|const)\b)")) return Fate::keep;
   return Fate::drop;
 }
 
@@ -123,19 +150,53 @@ std::string with_usable_headers(std::string text) {
   return text.replace(at, kAll.size(), "<cub/block/block_reduce.cuh>\n#include <cub/warp/warp_reduce.cuh>");
 }
 
+struct Collected {
+  std::string kept;
+  std::string missing;  // a header of another library
+  bool too_deep = false;
+};
+
 // Appends what may stay; blocks (namespaces, extern "C") are looked into.
-void collect(const std::string& source, std::string& kept, std::string& missing) {
+void collect(const std::string& source, Collected& all, int depth = 0) {
+  if (depth > kDeepestBlock) {
+    all.too_deep = true;
+    return;
+  }
   for (const Piece& piece : pieces_of(source)) {
-    const Fate fate = fate_of(piece, missing);
-    if (fate == Fate::keep) kept += with_usable_headers(piece.text);
+    const Fate fate = fate_of(piece, all.missing);
+    if (fate == Fate::keep) all.kept += with_usable_headers(piece.text);
     if (fate != Fate::open) continue;
     const std::size_t open = piece.code.find('{');
     const std::size_t close = piece.code.rfind('}');
     if (open == std::string::npos || close == std::string::npos || close < open) continue;
-    kept += piece.text.substr(0, open + 1);
-    collect(piece.text.substr(open + 1, close - open - 1), kept, missing);
-    kept += piece.text.substr(close) + "\n";
+    all.kept += piece.text.substr(0, open + 1);
+    collect(piece.text.substr(open + 1, close - open - 1), all, depth + 1);
+    all.kept += piece.text.substr(close) + "\n";
   }
+}
+
+// What `pattern`'s first group is behind each `mark`, in the text up to the next one, a body, ';' or kHead characters.
+std::vector<std::string> names_behind(const std::string& code, std::string_view mark, const std::regex& pattern) {
+  std::vector<std::string> names;
+  for (std::size_t at = code.find(mark); at != std::string::npos;) {
+    const std::size_t next = code.find(mark, at + mark.size());
+    std::string text = code.substr(at + mark.size(), std::min(kHead, next - at - mark.size()));
+    text.resize(std::min(text.find_first_of(";{"), text.size()));
+    std::smatch match;
+    if (std::regex_search(text, match, pattern)) names.push_back(match[1]);
+    at = next;
+  }
+  return names;
+}
+
+// Of the __global__ functions.
+std::vector<std::string> kernel_names(const std::string& code) {
+  static const std::regex function(R"(\b(\w+)\s*\()");
+  static const std::regex bounded(R"(^\s*\([^)]*\)\s*(\w+)\s*\()");
+  std::vector<std::string> names = names_behind(code, "__global__", function);
+  std::erase(names, "__launch_bounds__");
+  for (std::string& name : names_behind(code, "__launch_bounds__", bounded)) names.push_back(std::move(name));
+  return names;
 }
 
 // Template instances that launches name; PyTorch's dispatch type becomes float.
@@ -151,21 +212,14 @@ void name_instances(ExtractedDevice& device) {
 }
 
 Expected<ExtractedDevice, std::string> extract_from_cuda(const std::string& text) {
+  if (auto fault = fault_of_size(text)) return Unexpected(std::move(*fault));
   ExtractedDevice device;
-  std::string kept;
-  std::string missing;
-  collect(text, kept, missing);
-  const std::string code = code_only(kept);
-  static const std::regex global(R"(__global__[^;{]*?\b(\w+)\s*\()");
-  for (std::sregex_iterator it(code.begin(), code.end(), global), end; it != end; ++it) {
-    const std::string name = (*it)[1];
-    if (name == "__launch_bounds__") continue;
-    device.kernels.push_back(name);
-  }
-  static const std::regex bounded(R"(__launch_bounds__\s*\([^)]*\)\s*(\w+)\s*\()");
-  for (std::sregex_iterator it(code.begin(), code.end(), bounded), end; it != end; ++it) {
-    device.kernels.push_back((*it)[1]);
-  }
+  Collected collected;
+  collect(text, collected);
+  if (collected.too_deep) return Unexpected(fmt::format("namespaces are nested more than {} deep", kDeepestBlock));
+  const auto& [kept, missing, too_deep] = collected;
+  const std::string code = collapse_blanks(code_only(kept));
+  device.kernels = kernel_names(code);
   if (device.kernels.empty()) return Unexpected(std::string("no __global__ function"));
   if (!missing.empty()) return Unexpected(fmt::format("device code needs {}, which is not of the toolkit", missing));
   if (has(code, R"(\b(torch|at|c10)\s*::|PackedTensorAccessor)")) {
@@ -177,11 +231,25 @@ Expected<ExtractedDevice, std::string> extract_from_cuda(const std::string& text
   return device;
 }
 
+// Whether a line is an import of Python; one of a thousand characters is none.
+bool has_import(const std::string& source) {
+  static const std::regex import(R"(^(import|from)\s+[A-Za-z_][\w.]*(\s+(as|import)\b|\s*($|,)))");
+  for (std::size_t at = 0; at < source.size();) {
+    const std::size_t end = std::min(source.find('\n', at), source.size());
+    const std::string_view line = std::string_view(source).substr(at, end - at);
+    const bool may_be = line.size() < 1000 && (line.starts_with("import") || line.starts_with("from"));
+    if (may_be && std::regex_search(std::string(line), import)) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 }  // namespace
 
 Expected<ExtractedDevice, std::string> extract_device_code(std::string_view text) {
+  if (auto fault = fault_of_size(text)) return Unexpected(std::move(*fault));
   const std::string source(text);
-  const bool is_python = has(source, R"((^|\n)(import|from)\s+[A-Za-z_][\w.]*(\s+(as|import)\b|\s*(\n|$|,)))");
+  const bool is_python = has_import(source);
   if (!is_python) return extract_from_cuda(source);
   std::string joined;
   bool is_format = false;
@@ -192,7 +260,8 @@ Expected<ExtractedDevice, std::string> extract_device_code(std::string_view text
     joined += literal.text + "\n";
   }
   if (joined.empty()) {
-    if (has(source, R"(@triton\.jit|import\s+triton)")) return Unexpected(std::string("a Triton kernel, not CUDA"));
+    if (has(collapse_blanks(source), R"(@triton\.jit|import\s+triton)"))
+      return Unexpected(std::string("a Triton kernel, not CUDA"));
     return Unexpected(std::string("no device code: it calls operations of PyTorch"));
   }
   if (is_format) return Unexpected(std::string("device code is built at run time (an f-string)"));

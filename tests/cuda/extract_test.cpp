@@ -160,8 +160,66 @@ TEST(CudaExtract, SurvivesTextsThatDoNotClose) {
   for (const char* text :
        {"__global__ void k(", "import x\ns = '''__global__ {", "namespace { __device__ int f() {", "#include", "\"",
         "/*", "}}}}", "k<<<", "__global__ void k(int* x) { k<<<1,2>>>", "import \\"}) {
-    extract_device_code(text);
   }
+}
+
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+constexpr const char* kSmall = "__global__ void k(float* x) { x[0] = 1; }\nvoid f() { k<<<1, 1>>>(x); }\n";
+
+// std::regex recurses with each character that a repetition takes.
+TEST(CudaExtract, ReadsLongCommentsAndBlankLines) {
+  for (const std::string& text : {"/*\n" + repeated("old code, commented out\n", 10000) + "*/\n" + kSmall,
+                                  repeated("\n", 200000) + kSmall + repeated(" \n", 100000),
+                                  std::string("namespace a ") + repeated("\n", 200000) + "{\n" + kSmall + "}\n",
+                                  std::string("__global__") + repeated("// why\n", 50000) + kSmall +
+                                      "int n =" + repeated("\n", 100000) + "1;\n"}) {
+    const auto device = extract_device_code(text);
+    ASSERT_TRUE(device) << device.error();
+    ASSERT_EQ(device->launches.size(), 1);
+    EXPECT_EQ(device->launches[0].arguments, "x");
+  }
+}
+
+TEST(CudaExtract, LongExpressionsNamesAndArgumentsNeitherCrashNorTakeForever) {
+  const std::string names = repeated("long_name_", 700);
+  for (const std::string& text :
+       {"int n = " + repeated("1 +\n", 60000) + "1;\n", "int n = f(" + repeated("1,\n", 60000) + "1);\n",
+        "dim3 g(" + repeated("1,\n", 60000), repeated("dim3 g(\n", 50000), repeated("k<<<\n", 60000),
+        repeated("k<<<1,1>>>(\n", 30000), repeated("k<<<1,1>>>\n", 30000), repeated(names + "\n", 60),
+        repeated("int a = 1;\n", 40000), repeated("template <class A,\n", 20000) + "int x> struct B;\n",
+        repeated("__global__\n", 40000), "import torch\ns = '" + repeated("a' 'b", 1000) + "'\n",
+        "import torch\ns = '__global__ {' " + repeated("'aaaaaaaaa'\n", 40000)}) {
+    extract_device_code(text + kSmall);
+    extract_device_code(kSmall + text);
+  }
+}
+
+TEST(CudaExtract, DefinitionsOfDefinitionsStopGrowingAtOnce) {
+  std::string text;
+  for (char name = 'a'; name < 'i'; ++name) {
+    text +=
+        std::string("int ") + name + " = " + repeated(std::string(1, static_cast<char>(name + 1)) + "+", 100) + "1;\n";
+  }
+  const auto device = extract_device_code(text + "__global__ void k(float* x) {}\nvoid f() { k<<<a, 1>>>(x); }\n");
+  ASSERT_TRUE(device);
+  EXPECT_EQ(device->launches.at(0).grid, "a");
+}
+
+TEST(CudaExtract, RefusesWhatIsTooLargeOrTooDeep) {
+  EXPECT_THAT(reason_of(kSmall + ("int x" + repeated(" ", 9000)) + ";\n"), HasSubstr("line 3 has 9006 characters"));
+  EXPECT_THAT(reason_of(kSmall + repeated("int x;\n", 100000)), HasSubstr("bytes"));
+  EXPECT_THAT(reason_of(repeated("namespace a {\n", 20000) + kSmall + repeated("}\n", 20000)), HasSubstr("deep"));
+}
+
+TEST(CudaExtract, DropsAHeaderOfTheHostBelowAComment) {
+  const auto device = extract_device_code(std::string("/* Licence. */\n#include <torch/extension.h>\n") + kSmall);
+  ASSERT_TRUE(device) << device.error();
+  EXPECT_THAT(device->source, Not(HasSubstr("torch")));
 }
 
 TEST(PythonTexts, JoinsNeighboursAndResolvesEscapes) {
