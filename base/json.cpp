@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -20,6 +21,8 @@ namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
+
+constexpr int kDeepest = 500;  // the library copies, compares and prints by recursion
 
 // Bytes that are not UTF-8 (a compiler's log, say) become U+FFFD instead of an exception.
 std::string dump(const json& value, int indent) {
@@ -86,7 +89,10 @@ void cut_after_last_newline(const fs::path& path) {
 json parse_json(std::string_view text, const std::string& where) {
   std::vector<std::set<std::string>> open_objects;
   std::string twice;
-  const json::parser_callback_t watch = [&](int, json::parse_event_t event, json& parsed) {
+  const json::parser_callback_t watch = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth > kDeepest)
+      throw Error(ErrorKind::bad_data,
+                  where + ": lists or objects nested more than " + std::to_string(kDeepest) + " deep");
     if (event == json::parse_event_t::object_start) open_objects.emplace_back();
     if (event == json::parse_event_t::object_end) open_objects.pop_back();
     if (event == json::parse_event_t::key && !open_objects.back().insert(parsed.get<std::string>()).second)
@@ -102,6 +108,22 @@ json parse_json(std::string_view text, const std::string& where) {
   if (!twice.empty())
     throw Error(ErrorKind::bad_data, where + ": key \"" + twice + "\" stands twice in one object: remove one of them");
   return value;
+}
+
+std::string shown(const json& value) {
+  constexpr std::size_t kMostEntries = 16;
+  constexpr std::size_t kLongestText = 100;
+  if (value.is_object()) return "an object";
+  if (value.is_array()) {
+    const bool flat = std::ranges::none_of(value, [](const json& entry) { return entry.is_structured(); });
+    if (!flat || value.size() > kMostEntries) return "a list";
+    std::string list;
+    for (const json& entry : value) list += (list.empty() ? "" : ",") + shown(entry);
+    return "[" + list + "]";
+  }
+  if (value.is_string() && value.get_ref<const std::string&>().size() > kLongestText)
+    return dump(value.get_ref<const std::string&>().substr(0, kLongestText) + "...", -1);
+  return dump(value, -1);
 }
 
 json read_json_file(const fs::path& path) { return parse_json(read_file(path), path.string()); }

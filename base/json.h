@@ -10,12 +10,16 @@
 
 namespace kc {
 
-// Error{bad_data} that starts with `where` (a file's name) when ill-formed, with the position, or when an object holds
-// a key twice, of which only one could count.
+// Error{bad_data} that starts with `where` (a file's name) when ill-formed, with the position, when an object holds
+// a key twice, of which only one could count, or when it is nested more than 500 deep.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
 // The same of a whole file, which may be missing as well.
 nlohmann::json read_json_file(const std::filesystem::path& path);
+
+// A value as messages show it: long texts are cut, lists of more than a few numbers or texts are "a list", objects "an
+// object".
+std::string shown(const nlohmann::json& value);
 
 // Atomic (atomic_file.h), two-space indentation, final newline. NaN and infinities become null.
 void write_json_file(const std::filesystem::path& path, const nlohmann::json& value);

@@ -111,7 +111,7 @@ std::vector<TokenId> read_token_file(const fs::path& file, std::int64_t vocabula
                                       : entry.get<std::int64_t>() >= 0 && entry.get<std::int64_t>() < vocabulary);
     if (!inside)
       bad_tokens(file, fmt::format("entry {} of the token ids is {}: expected a whole number from 0 to {}",
-                                   tokens.size(), entry.dump(), vocabulary - 1));
+                                   tokens.size(), shown(entry), vocabulary - 1));
     tokens.push_back(entry.get<TokenId>());
   }
   return tokens;

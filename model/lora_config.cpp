@@ -52,15 +52,15 @@ void refuse_unsupported(const std::filesystem::path& file, const json& root) {
   for (const auto& [key, value] : root.items()) {
     const bool harmless = std::find(kHarmlessKeys.begin(), kHarmlessKeys.end(), key) != kHarmlessKeys.end();
     if (!harmless && !means_off(value))
-      fail(file, key, fmt::format("{} is not supported: it changes what the adapter computes", value.dump()));
+      fail(file, key, fmt::format("{} is not supported: it changes what the adapter computes", shown(value)));
   }
   if (root.contains("peft_type") && root["peft_type"] != "LORA")
-    fail(file, "peft_type", fmt::format("{} is not supported (only \"LORA\")", root["peft_type"].dump()));
+    fail(file, "peft_type", fmt::format("{} is not supported (only \"LORA\")", shown(root["peft_type"])));
   if (root.contains("bias") && root["bias"] != "none")
-    fail(file, "bias", fmt::format("{} is not supported (only \"none\"): it changes the base", root["bias"].dump()));
+    fail(file, "bias", fmt::format("{} is not supported (only \"none\"): it changes the base", shown(root["bias"])));
   const json init = root.value("init_lora_weights", json(true));
   if (!init.is_boolean() && init != "gaussian" && init != "eva" && init != "orthogonal")
-    fail(file, "init_lora_weights", fmt::format("{} is not supported: it starts from a changed base", init.dump()));
+    fail(file, "init_lora_weights", fmt::format("{} is not supported: it starts from a changed base", shown(init)));
 }
 
 std::vector<std::string> names_of(const std::filesystem::path& file, const json& root, const char* key) {

@@ -41,13 +41,13 @@ std::future<std::string> hash_beside(const CheckpointFiles& files) {
 
 std::string text_at(const std::filesystem::path& file, const json& root, const char* key) {
   if (!root.contains(key)) return "";
-  if (!root[key].is_string()) fail(file, fmt::format("key \"{}\" must be a text, found {}", key, root[key].dump()));
+  if (!root[key].is_string()) fail(file, fmt::format("key \"{}\" must be a text, found {}", key, shown(root[key])));
   return root[key];
 }
 
 std::int64_t integer_at(const std::filesystem::path& file, const json& root, const char* key) {
   if (!root[key].is_number_integer())
-    fail(file, fmt::format("key \"{}\" must be an integer, found {}", key, root[key].dump()));
+    fail(file, fmt::format("key \"{}\" must be an integer, found {}", key, shown(root[key])));
   return root[key];
 }
 

@@ -190,7 +190,7 @@ std::optional<std::int64_t> CheckpointFiles::stated_bytes() const {
                      size.get<double>() == std::floor(size.get<double>());
   if (!whole)
     throw Error(ErrorKind::bad_data,
-                fmt::format("{}: metadata.total_size is {}: expected a number of bytes", index_.string(), size.dump()));
+                fmt::format("{}: metadata.total_size is {}: expected a number of bytes", index_.string(), shown(size)));
   return static_cast<std::int64_t>(size.get<double>());
 }
 

@@ -71,7 +71,7 @@ class Reader {
     const bool fits = std::is_same_v<T, bool> ? it->is_boolean()
                       : std::is_integral_v<T> ? it->is_number_integer()
                                               : it->is_number();
-    if (!fits) fail(file_, prefix_ + key, fmt::format("{} has the wrong type", it->dump()));
+    if (!fits) fail(file_, prefix_ + key, fmt::format("{} has the wrong type", shown(*it)));
     value = it->get<T>();
   }
   void get_size(const char* key, std::int64_t& value) {
@@ -132,7 +132,7 @@ std::string rope_section(const json& root, const std::filesystem::path& file) {
 void read_rope(const json& root, const std::filesystem::path& file, GptOssConfig& c) {
   const std::string section = rope_section(root, file);
   if (const auto theta = root.find("rope_theta"); theta != root.end()) {
-    if (!theta->is_number()) fail(file, "rope_theta", theta->dump() + " is not a number");
+    if (!theta->is_number()) fail(file, "rope_theta", shown(*theta) + " is not a number");
     c.rope_theta = *theta;
   }
   if (section.empty()) return;
@@ -143,7 +143,7 @@ void read_rope(const json& root, const std::filesystem::path& file, GptOssConfig
   double rotated = 1;
   rope.get("partial_rotary_factor", rotated);
   if (rotated != 1) fail(file, section + ".partial_rotary_factor", "only 1 is supported: every dimension rotates");
-  const std::string name = type == nullptr ? "default" : type->is_string() ? type->get<std::string>() : type->dump();
+  const std::string name = type == nullptr ? "default" : type->is_string() ? type->get<std::string>() : shown(*type);
   if (name == "default") {
     c.rope_factor = 1;
   } else if (name == "yarn") {
@@ -169,7 +169,7 @@ void read_layer_types(const json& types, const std::filesystem::path& file, GptO
   c.sliding_layers.clear();
   for (const json& type : types) {
     if (type != "sliding_attention" && type != "full_attention")
-      fail(file, "layer_types", type.dump() + " is not supported (sliding_attention and full_attention are)");
+      fail(file, "layer_types", shown(type) + " is not supported (sliding_attention and full_attention are)");
     c.sliding_layers.push_back(type == "sliding_attention");
   }
 }
@@ -177,7 +177,7 @@ void read_layer_types(const json& types, const std::filesystem::path& file, GptO
 void check_names(const json& root, const std::filesystem::path& file) {
   const auto must_be = [&](const char* key, const json& wanted) {
     if (root.contains(key) && !root.at(key).is_null() && root.at(key) != wanted)
-      fail(file, key, fmt::format("{} is not supported (only {})", root.at(key).dump(), wanted.dump()));
+      fail(file, key, fmt::format("{} is not supported (only {})", shown(root.at(key)), shown(wanted)));
   };
   if (!root.is_object() || !root.contains("model_type"))
     throw Error(ErrorKind::bad_data, file.string() + ": not a model configuration (key \"model_type\" is missing)");
@@ -189,7 +189,7 @@ void check_names(const json& root, const std::filesystem::path& file) {
   const auto must_agree = [&](const char* key, const char* other) {
     if (root.contains(key) && root.contains(other) && root.at(key) != root.at(other))
       fail(file, key,
-           fmt::format("{} differs from {}, which is {}", root.at(key).dump(), other, root.at(other).dump()));
+           fmt::format("{} differs from {}, which is {}", shown(root.at(key)), other, shown(root.at(other))));
   };
   must_agree("experts_per_token", "num_experts_per_tok");
   must_agree("num_experts", "num_local_experts");
@@ -213,9 +213,9 @@ void read_quantization(const json& root, const std::filesystem::path& file, GptO
   if (!section.is_object() || !section.contains("quant_method") || section.at("quant_method") != "mxfp4")
     fail(file, "quantization_config.quant_method", "only \"mxfp4\" is supported; save the model dequantised");
   c.experts = ExpertStorage::mxfp4;
-  const json unpacked = section.value("modules_to_not_convert", json());
-  if (!unpacked.is_array()) return;
-  for (const json& module : unpacked)
+  const auto unpacked = section.find("modules_to_not_convert");
+  if (unpacked == section.end() || !unpacked->is_array()) return;
+  for (const json& module : *unpacked)
     if (const std::int64_t layer = layer_of_experts(module); layer >= 0 && layer < c.num_hidden_layers) {
       c.expanded_layers.resize(static_cast<std::size_t>(c.num_hidden_layers));
       c.expanded_layers[static_cast<std::size_t>(layer)] = true;
@@ -238,7 +238,7 @@ std::string read_dtype(const json& root, const std::filesystem::path& file, cons
   if (!stated) return c.experts == ExpertStorage::mxfp4 ? "bfloat16" : "float32";
   const json& value = root.at(key);
   if (value != "float32" && value != "bfloat16")
-    fail(file, key, value.dump() + " is not supported (float32 and bfloat16 are)");
+    fail(file, key, shown(value) + " is not supported (float32 and bfloat16 are)");
   return value;
 }
 

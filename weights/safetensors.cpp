@@ -61,10 +61,10 @@ TensorEntry parse_entry(const std::filesystem::path& file, const std::string& na
                         value.contains("shape") && value.contains("data_offsets");
   if (!complete) fail(file, fmt::format("tensor \"{}\": its header entry needs dtype, shape and data_offsets", name));
   const json &shape = value["shape"], &offsets = value["data_offsets"];
-  if (!is_list_of_sizes(shape)) fail(file, fmt::format("tensor \"{}\": impossible shape {}", name, shape.dump()));
+  if (!is_list_of_sizes(shape)) fail(file, fmt::format("tensor \"{}\": impossible shape {}", name, shown(shape)));
   if (!is_list_of_sizes(offsets) || offsets.size() != 2)
     fail(file, fmt::format("tensor \"{}\": data_offsets must be two whole numbers from 0 on, found {}", name,
-                           offsets.dump()));
+                           shown(offsets)));
   e.spec.shape = shape.get<std::vector<std::int64_t>>();
   e.from = offsets[0];
   e.to = offsets[1];

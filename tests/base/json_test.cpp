@@ -30,6 +30,26 @@ std::vector<std::pair<std::size_t, json>> lines_of(const std::filesystem::path& 
   return lines;
 }
 
+TEST(JsonFile, IsRefusedWhereItIsNestedTooDeep) {
+  const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  EXPECT_ERROR(parse_json("{\"a\":" + nested(200000) + "}", "x.json"), ErrorKind::bad_data,
+               AllOf(HasSubstr("x.json"), HasSubstr("deep")));
+  EXPECT_NO_THROW(parse_json(nested(400), "x.json"));
+}
+
+TEST(Json, ValuesInMessagesAreShort) {
+  EXPECT_EQ(shown(1.5), "1.5");
+  EXPECT_EQ(shown("a\xff"), "\"a\xef\xbf\xbd\"");
+  EXPECT_EQ(shown({1, -2, "x"}), "[1,-2,\"x\"]");
+  EXPECT_EQ(shown({{1}, {2}}), "a list");
+  EXPECT_EQ(shown(std::vector<int>(1000)), "a list");
+  EXPECT_EQ(shown({{"a", 1}}), "an object");
+  EXPECT_LT(shown(std::string(10000, 'x')).size(), 200);
+  json deep;
+  for (int i = 0; i < 200000; ++i) deep = json::array({std::move(deep)});
+  EXPECT_EQ(shown(deep), "a list");
+}
+
 TEST(JsonFile, RoundTripsWithIndentationAndFinalNewline) {
   const TempFolder folder;
   const json value = {{"a", 1}, {"b", {0.1, "é"}}};

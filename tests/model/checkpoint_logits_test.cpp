@@ -95,6 +95,8 @@ TEST(CheckpointLogits, RefuseBadTokensAndLeaveTheOldFile) {
   refuses("{\"tokens\": 3}", "expected a list");
   refuses("3", "expected a list");
   refuses("[1,", "ids.json");
+  refuses("[{\"id\": 1}]", "entry 0 of the token ids is an object");
+  refuses(std::string(200000, '[') + std::string(200000, ']'), "deep");
   std::string kept;
   std::ifstream(out) >> kept;
   EXPECT_EQ(kept, "old");

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
 #include "base/json.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_folder.h"
@@ -68,6 +69,13 @@ TEST_F(ConfigJson, TheNewerSpellingMeansTheSame) {
   EXPECT_FALSE(c.rope_truncate);
   EXPECT_EQ(c.swiglu_alpha, 1.5);
   EXPECT_EQ(c.dtype, "float32");
+}
+
+TEST_F(ConfigJson, MessagesShowNoWholeObjects) {
+  EXPECT_ERROR(changed([](json& root) { root["hidden_act"] = {{"name", "silu"}}; }), ErrorKind::bad_data,
+               HasSubstr("an object is not supported (only \"silu\")"));
+  write_file_atomically(file(), "{\"model_type\": " + std::string(200000, '[') + std::string(200000, ']') + "}");
+  EXPECT_ERROR(load_gpt_oss_config(file()), ErrorKind::bad_data, AllOf(HasSubstr("config.json"), HasSubstr("deep")));
 }
 
 TEST_F(ConfigJson, AbsentKeysHaveTransformersDefaults) {
