@@ -15,6 +15,15 @@
 #include "model/transformer_torch.h"
 
 namespace kc {
+namespace {
+
+// As load_tokenizer() chooses in a folder.
+bool is_sentencepiece(const std::filesystem::path& vocabulary) {
+  return std::filesystem::is_directory(vocabulary) ? std::filesystem::is_regular_file(vocabulary / "tokenizer.model")
+                                                   : vocabulary.extension() == ".model";
+}
+
+}  // namespace
 
 LanguageModel::LanguageModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
   impl_->sampler = make_gpt_oss_sampler(impl_->config, impl_->weights);
@@ -43,9 +52,10 @@ LanguageModel LanguageModel::load(const std::filesystem::path& folder, const Loa
   const std::filesystem::path& vocabulary = own_vocabulary ? folder : options.vocabulary;
   impl->tokenizer = load_tokenizer(vocabulary);
   impl->manifest = load_manifest(folder);
-  // A published model has spare rows beyond its vocabulary; one of ours has none.
+  // A published model has spare rows beyond its byte pairs; one with a SentencePiece vocabulary is of ours and has
+  // none.
   const std::int64_t pieces = impl->tokenizer->vocabulary_size();
-  const bool spare_rows = !std::filesystem::exists(folder / "tokenizer.model");
+  const bool spare_rows = !is_sentencepiece(vocabulary);
   if (spare_rows ? impl->config.vocab_size < pieces : impl->config.vocab_size != pieces)
     throw Error(ErrorKind::bad_data,
                 fmt::format("{}: the vocabulary has {} pieces, but config.json of {} says "

@@ -91,6 +91,17 @@ TEST_F(ModelFolder, TakesAVocabularyFromElsewhereWhenItHoldsNone) {
                AllOf(HasSubstr(elsewhere.path().string()), HasSubstr("another model")));
 }
 
+// Its checkpoints would hold it as tokenizer.model, with which they could not be opened.
+TEST_F(ModelFolder, RefusesASmallerSentencePieceVocabularyFromElsewhere) {
+  std::filesystem::remove(path() / "tokenizer.model");
+  std::filesystem::remove(path() / "manifest.json");
+  const test::TempFolder elsewhere;
+  train_tokenizer({"a = b + c;\n"}, {.size = 280, .reserved = {"<|answer|>"}})->save(elsewhere.path());
+  for (const auto& vocabulary : {elsewhere.path(), elsewhere.path() / "tokenizer.model"})
+    EXPECT_ERROR(LanguageModel::load(path(), {.vocabulary = vocabulary}), ErrorKind::bad_data,
+                 AllOf(HasSubstr(elsewhere.path().string()), HasSubstr("another model")));
+}
+
 TEST_F(ModelFolder, Bfloat16WeightsComeBackAsTheyWere) {
   GptOssConfig config = small_config();
   config.dtype = "bfloat16";
