@@ -160,6 +160,7 @@ TEST(CudaExtract, SurvivesTextsThatDoNotClose) {
   for (const char* text :
        {"__global__ void k(", "import x\ns = '''__global__ {", "namespace { __device__ int f() {", "#include", "\"",
         "/*", "}}}}", "k<<<", "__global__ void k(int* x) { k<<<1,2>>>", "import \\"}) {
+    extract_device_code(text);
   }
 }
 
