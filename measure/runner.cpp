@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "measure/cgroup.h"
 #include "measure/isolation.h"
+#include "measure/shared_memory.h"
 
 namespace kc {
 namespace {
@@ -34,39 +35,6 @@ constexpr double kPatience = 0.02;              // seconds
 constexpr std::chrono::microseconds kNap(200);  // every millisecond from then on: at most 1 % of such a time
 constexpr std::chrono::microseconds kRestAfterTurn(200);
 constexpr std::uint64_t kSpareProcesses = 15;  // of a candidate that may have threads
-constexpr int kHighFd = 16;                    // above the descriptors that a runner gets
-
-// Memory that is shared through a descriptor.
-class SharedMemory {
- public:
-  SharedMemory(const char* name, std::size_t bytes) : bytes_(bytes) {
-    const Descriptor fd(::memfd_create(name, MFD_CLOEXEC));
-    fd_ = Descriptor(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kHighFd));
-    if (fd_ && ::ftruncate(fd_.get(), static_cast<off_t>(bytes)) == 0) {
-      memory_ = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_.get(), 0);
-    }
-    if (memory_ == MAP_FAILED) throw Error(ErrorKind::environment, fmt::format("no {} bytes of shared memory", bytes));
-  }
-  ~SharedMemory() { ::munmap(memory_, bytes_); }
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
-
-  // Another descriptor of the same memory that cannot be mapped for writing.
-  Descriptor read_only() const {
-    const Descriptor fd(::open(fmt::format("/proc/self/fd/{}", fd_.get()).c_str(), O_RDONLY | O_CLOEXEC));
-    Descriptor high(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kHighFd));
-    if (!high) throw Error(ErrorKind::environment, "cannot open shared memory read-only: is /proc mounted?");
-    return high;
-  }
-  int fd() const { return fd_.get(); }
-  std::byte* data() const { return static_cast<std::byte*>(memory_); }
-  std::span<std::byte> bytes() const { return {data(), bytes_}; }
-
- private:
-  std::size_t bytes_;
-  Descriptor fd_;
-  void* memory_ = MAP_FAILED;
-};
 
 void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* timeout) {
   ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, timeout, nullptr, 0);

@@ -1,6 +1,6 @@
-// A candidate of the task `reduction` that takes over its runner: it finds the page of signals, never returns, speaks the
-// protocol itself, and sums each row as soon as the next one's last value shows that it has arrived, before the clock
-// starts. HONEST sums in the same way, when it is told to.
+// A candidate of the task `reduction` that takes over its runner: it finds the page of signals, never returns, speaks
+// the protocol itself, and sums each row as soon as the next one's last value shows that it has arrived, before the
+// clock starts. HONEST sums in the same way, when it is told to.
 #include <link.h>
 #include <sys/syscall.h>
 #include <unistd.h>
