@@ -9,13 +9,10 @@
 
 #include "base/error.h"
 #include "forecast/bins.h"
+#include "forecast/measurement_interval.h"
 
 namespace kc {
 namespace {
-
-struct Interval {
-  double low, high;
-};
 
 Measurement resampled(const Measurement& measurement, RngStream& rng) {
   Measurement copy = measurement;
@@ -30,9 +27,8 @@ Measurement resampled(const Measurement& measurement, RngStream& rng) {
   return copy;
 }
 
-Interval interval_of(const Measurement& measurement, int resamples, RngStream rng) {
-  const auto low = measurement.facts.find("log2_low"), high = measurement.facts.find("log2_high");
-  if (low != measurement.facts.end() && high != measurement.facts.end()) return {low->second, high->second};
+Log2Interval interval_of(const Measurement& measurement, int resamples, RngStream rng) {
+  if (const auto stored = stored_interval(measurement)) return *stored;
   std::vector<double> values;
   for (int i = 0; i < resamples; ++i) values.push_back(log2_speedup_scalar(resampled(measurement, rng)));
   std::sort(values.begin(), values.end());
@@ -40,7 +36,7 @@ Interval interval_of(const Measurement& measurement, int resamples, RngStream rn
   return {values[static_cast<std::size_t>(0.025 * last)], values[static_cast<std::size_t>(std::ceil(0.975 * last))]};
 }
 
-bool holds_edge(const Interval& interval) {
+bool holds_edge(const Log2Interval& interval) {
   const auto& edges = bin_upper_edges();
   return std::any_of(edges.begin(), edges.end(),
                      [&](double edge) { return interval.low <= std::log2(edge) && std::log2(edge) < interval.high; });
@@ -69,8 +65,8 @@ std::map<Key, const Measurement*> by_key(const Store& store, bool across_devices
 
 LabelComparison compare_pair(const Measurement& a, const Measurement& b, int resamples, const RngStream& rng) {
   LabelComparison label{a.kernel_name, a.task, log2_speedup_scalar(a), log2_speedup_scalar(b)};
-  const Interval in_a = interval_of(a, resamples, rng.child("a"));
-  const Interval in_b = interval_of(b, resamples, rng.child("b"));
+  const Log2Interval in_a = interval_of(a, resamples, rng.child("a"));
+  const Log2Interval in_b = interval_of(b, resamples, rng.child("b"));
   label.low_a = in_a.low, label.high_a = in_a.high;
   label.low_b = in_b.low, label.high_b = in_b.high;
   label.same_bin = bin_of(std::exp2(label.log2_a)) == bin_of(std::exp2(label.log2_b));

@@ -31,10 +31,15 @@ double squared_error(const CaseTiming& timing) {
 
 }  // namespace
 
+std::optional<Log2Interval> stored_interval(const Measurement& measurement) {
+  const auto low = measurement.facts.find("log2_low"), high = measurement.facts.find("log2_high");
+  if (low == measurement.facts.end() || high == measurement.facts.end()) return std::nullopt;
+  return Log2Interval{low->second, high->second};
+}
+
 Log2Interval log2_speedup_interval(const Measurement& measurement) {
   const double log2 = log2_speedup_scalar(measurement);
-  const auto low = measurement.facts.find("log2_low"), high = measurement.facts.find("log2_high");
-  if (low != measurement.facts.end() && high != measurement.facts.end()) return {low->second, high->second};
+  if (const auto stored = stored_interval(measurement)) return *stored;
   double squares = 0;
   for (const CaseTiming& timing : measurement.cases) squares += squared_error(timing);
   const auto cases = static_cast<double>(measurement.cases.size());

@@ -1,5 +1,7 @@
 #pragma once
 // How certain the speedup of a measurement is (docs/measurement.md, "The interval of a label").
+#include <optional>
+
 #include "forecast/measurement.h"
 
 namespace kc {
@@ -10,8 +12,11 @@ struct Log2Interval {
   bool contains(double log2) const { return low <= log2 && log2 <= high; }
 };
 
-// Where log2 S of the same kernel lies with 95 % when it is measured again in another session: the facts log2_low and
-// log2_high that the harness stores; for measurements without them a wider one, from the spread of the rounds and the
+// The facts log2_low and log2_high that the harness stores, where a measurement has them.
+std::optional<Log2Interval> stored_interval(const Measurement& measurement);
+
+// Where log2 S of the same kernel lies with 95 % when it is measured again in another session: stored_interval; for
+// measurements without them a wider one, from the spread of the rounds and the
 // run's noise floor. Error{bad_data} as log2_speedup_scalar.
 Log2Interval log2_speedup_interval(const Measurement& measurement);
 

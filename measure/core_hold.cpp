@@ -7,6 +7,8 @@
 
 #include <chrono>
 
+#include "base/cores.h"
+
 namespace kc {
 namespace {
 
@@ -20,11 +22,8 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
 }
 
 bool take_core(int core) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(core, &one);
   const sched_param priority{kAboveRunners};
-  return ::sched_setaffinity(0, sizeof one, &one) == 0 && ::sched_setscheduler(0, SCHED_FIFO, &priority) == 0;
+  return stay_on_core(core) && ::sched_setscheduler(0, SCHED_FIFO, &priority) == 0;
 }
 
 }  // namespace

@@ -139,10 +139,7 @@ TimingThread::TimingThread(int core, bool real_time) {
   const bool ordinary = ::sched_getscheduler(0) == SCHED_OTHER;
   real_time_ = real_time && ordinary && ::sched_setscheduler(0, SCHED_FIFO, &lowest) == 0;
   if (core < 0 || ::sched_getaffinity(0, sizeof cores_before_, &cores_before_) != 0) return;
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(core, &one);
-  pinned_ = ::sched_setaffinity(0, sizeof one, &one) == 0;
+  pinned_ = stay_on_core(core);
 }
 
 TimingThread::~TimingThread() {

@@ -1,11 +1,9 @@
 #include "measure/runner.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <seccomp.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -45,9 +45,7 @@ RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& fol
 }
 
 // Threads of a task stay on no core, and harness and runner may share the only one.
-bool holds_core(const CompileEnvironment& environment, const TaskPack& pack, const CorePair& cores) {
-  return environment.options.real_time && pack.threads == 1 && !cores.shared;
-}
+bool has_own_core(const TaskPack& pack, const CorePair& cores) { return pack.threads == 1 && !cores.shared; }
 
 std::vector<std::byte> copy_outputs(const SetLayout& layout, std::span<const std::byte> outputs) {
   std::vector<std::byte> bytes;
@@ -86,7 +84,8 @@ Session::Session(const CompileEnvironment& environment, const HostTask& task, co
       task_(task),
       cores_(cores),
       rng_(rng.child("session")),
-      hold_(std::make_unique<CoreHold>(holds_core(environment, *task.pack, cores) ? cores.runner : -1)),
+      hold_(std::make_unique<CoreHold>(environment.options.real_time && has_own_core(*task.pack, cores) ? cores.runner
+                                                                                                        : -1)),
       reference_(environment, reference_spec(*task.pack, task.reference_folder, cores, *hold_)) {
   if (const auto failure = reference_.wait_until_loaded()) {
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));
@@ -170,9 +169,8 @@ class Session::Bench : public LabelBench {
     return nanoseconds;
   }
 
-  // Tasks with threads stay on no core, so no core can be looked at.
   bool is_quiet() override {
-    if (session_.task_.pack->threads > 1 || session_.cores_.shared) return true;
+    if (!has_own_core(*session_.task_.pack, session_.cores_)) return true;  // none can be looked at
     std::int64_t nanoseconds = 0;
     if (session_.reference_.witness(nanoseconds)) return true;  // its own turns will tell
     return session_.task_.watch->add(nanoseconds);

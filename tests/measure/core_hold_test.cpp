@@ -1,11 +1,11 @@
 #include "measure/core_hold.h"
 
 #include <gmock/gmock.h>
-#include <sched.h>
 
 #include <chrono>
 #include <thread>
 
+#include "base/cores.h"
 #include "measure/machine.h"
 
 namespace kc::test {
@@ -19,10 +19,7 @@ TEST(CoreHold, NothingElseRunsOnTheCoreMeanwhile) {
   std::atomic<std::uint64_t> count{0};
   std::atomic<bool> ends{false};
   std::thread other([&] {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cores.runner, &one);
-    sched_setaffinity(0, sizeof one, &one);
+    stay_on_core(cores.runner);
     while (!ends) ++count;
   });
   while (count == 0) std::this_thread::yield();
