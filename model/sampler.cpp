@@ -46,9 +46,7 @@ std::int64_t walk(const float* weights, std::int64_t n, double target) {
 // `lse` is NaN or infinite when any of the logits that count is.
 void require_finite(float lse) {
   if (std::isfinite(lse)) return;
-  throw Error(ErrorKind::bad_data,
-              "the model's logits are not finite: its weights are damaged or have diverged (`checkpoint verify` finds "
-              "numbers that are not finite)");
+  throw LogitsNotFinite();
 }
 
 // temperature 0: the largest logit (the first of equal ones), its logprob at temperature 1.
@@ -272,6 +270,11 @@ class GptOssSampler final : public Sampler {
 };
 
 }  // namespace
+
+LogitsNotFinite::LogitsNotFinite()
+    : Error(ErrorKind::bad_data,
+            "the model's logits are not finite: its weights are damaged or have diverged (`checkpoint verify` finds "
+            "numbers that are not finite)") {}
 
 std::unique_ptr<Sampler> make_gpt_oss_sampler(const GptOssConfig& config, const GptOssWeights& weights) {
   return std::make_unique<GptOssSampler>(config, weights);

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "base/error.h"
 #include "base/rng.h"
 #include "tokenizer/tokenizer.h"
 
@@ -34,6 +35,12 @@ struct SamplingOptions {
   std::int64_t batch_rows = 64;  // sequences decoded together
 };
 
+// A model whose weights are damaged or have diverged; who trains it knows which of the two.
+class LogitsNotFinite : public Error {
+ public:
+  LogitsNotFinite();
+};
+
 class Sampler {
  public:
   virtual ~Sampler() = default;
@@ -41,7 +48,7 @@ class Sampler {
   virtual std::vector<std::vector<Sample>> sample(std::span<const SampleRequest> requests,
                                                   const SamplingOptions& options, std::stop_token stop) = 0;
   // Natural-log probabilities of `tokens` as the next token after each prompt, over the whole vocabulary (so they need
-  // not sum to 1): result[i][j] belongs to prompt i, token j. Error{bad_data} when the logits are not finite.
+  // not sum to 1): result[i][j] belongs to prompt i, token j. Both throw LogitsNotFinite, an Error{bad_data}.
   virtual std::vector<std::vector<float>> next_token_logprobs(std::span<const std::vector<TokenId>> prompts,
                                                               std::span<const TokenId> tokens,
                                                               std::stop_token stop) = 0;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "model/sampler.h"
 #include "trainer/stage_loop_torch.h"
 
 namespace kc {
@@ -16,6 +17,13 @@ double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock:
 [[noreturn]] void refuse_run_folder(const TrainingContext& context, const std::string& why) {
   throw Error(ErrorKind::config, fmt::format("{} holds a run {}; use another run.dir or the config that it was made by",
                                              context.run_folder.string(), why));
+}
+
+[[noreturn]] void throw_diverged(const std::string& sign, std::int64_t step) {
+  throw Error(ErrorKind::check_failed,
+              fmt::format("{} at step {}: training has diverged; the last checkpoint is whole, go on from it with a "
+                          "lower learning rate or clip_norm",
+                          sign, step));
 }
 
 }  // namespace
@@ -87,10 +95,21 @@ void StageLoop::stop_if_asked() {
   throw_if_stopped(context_.stop);
 }
 
+template <typename Result>
+Result StageLoop::ask_model(const std::function<Result()>& question) const {
+  try {
+    return question();
+  } catch (const LogitsNotFinite&) {
+    if (progress_.step == 0) throw;  // nothing was trained yet: it was like this
+    throw_diverged("a logit is not finite", progress_.step);
+  }
+}
+
 Metrics StageLoop::take_step(const Step& step) {
   Stopwatch watch;
   const RngStream rng(progress_.rng);
-  Metrics metrics = step(progress_.step, rng.child(static_cast<std::uint64_t>(progress_.step)));
+  Metrics metrics = ask_model<Metrics>(
+      [&] { return step(progress_.step, rng.child(static_cast<std::uint64_t>(progress_.step))); });
   ++progress_.step;
   const double seconds = watch.lap();
   progress_.seconds += seconds;
@@ -111,7 +130,7 @@ void StageLoop::consider_best(const ValidationScore& score) {
 
 void StageLoop::validate_if_due(Metrics& metrics) {
   if (!context_.validate || !due(settings_.validate_every)) return;
-  last_score_ = context_.validate();
+  last_score_ = ask_model<ValidationScore>(context_.validate);
   metrics["validation/brier"] = last_score_->brier;
   metrics["validation/accuracy"] = last_score_->accuracy;
   consider_best(*last_score_);
@@ -151,12 +170,7 @@ GradientScope::~GradientScope() {
 }
 
 void require_finite(double value, const std::string& what, std::int64_t step) {
-  if (std::isfinite(value)) return;
-  throw Error(
-      ErrorKind::check_failed,
-      fmt::format("{} is {} at step {}: training has diverged; the last checkpoint is whole, go on from it with "
-                  "a lower learning rate or clip_norm",
-                  what, value, step));
+  if (!std::isfinite(value)) throw_diverged(fmt::format("{} is {}", what, value), step);
 }
 
 Stopwatch::Stopwatch() : start_(now_s()) {}

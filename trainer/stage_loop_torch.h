@@ -36,6 +36,9 @@ class StageLoop {
   void resume(const CheckpointStore::Found& latest);
   void stop_if_asked();
   Metrics take_step(const Step& step);
+  // Weights that this stage has spoilt show first in what the model says: an error that names the step.
+  template <typename Result>
+  Result ask_model(const std::function<Result()>& question) const;
   void validate_if_due(Metrics& metrics);
   void save_if_due();
   StageResult finish();
