@@ -74,6 +74,7 @@ class Runner {
   std::span<std::byte> outputs() const;
 
   // CPU time of the runner between its turns, in nanoseconds: work that no clock saw. To be read when no turn is on.
+  // Of a runner with threads without the longest such work, which one accident of the machine may have caused.
   std::int64_t unseen_cpu_ns() const;
 
  private:

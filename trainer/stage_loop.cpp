@@ -108,8 +108,8 @@ Result StageLoop::ask_model(const std::function<Result()>& question) const {
 Metrics StageLoop::take_step(const Step& step) {
   Stopwatch watch;
   const RngStream rng(progress_.rng);
-  Metrics metrics = ask_model<Metrics>(
-      [&] { return step(progress_.step, rng.child(static_cast<std::uint64_t>(progress_.step))); });
+  Metrics metrics =
+      ask_model<Metrics>([&] { return step(progress_.step, rng.child(static_cast<std::uint64_t>(progress_.step))); });
   ++progress_.step;
   const double seconds = watch.lap();
   progress_.seconds += seconds;
