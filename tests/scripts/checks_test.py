@@ -161,6 +161,10 @@ class Lint(Tree):
         self.refuses("lint", "modernize-use-nullptr")
         self.refuses("lint", "1 of 1 files to check")
 
+    def test_begins_no_file_after_the_time_and_says_so(self):
+        self.assertIn("1 files were not reached in 0 s", self.run_script("lint", "--seconds", "0").stdout)
+        self.assertIn("1 of 1 files to check", self.run_script("lint").stdout)
+
 
 if __name__ == "__main__":
     unittest.main()
