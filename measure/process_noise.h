@@ -30,7 +30,7 @@ class ProcessNoise {
 inline constexpr double kSessionLog2 = 0.01;
 // The same where every round runs beside another user of the core's units (quiet_watch.h): how much that slows a kernel
 // depends on the kernel and on what the other does.
-inline constexpr double kSharedCoreLog2 = 0.1;
+inline constexpr double kSharedCoreLog2 = 0.15;
 // Where this share of rounds does; variances add up.
 double session_log2(double disturbed_share);
 
