@@ -6,6 +6,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/interrupt.h"
@@ -22,7 +23,8 @@ namespace {
 
 // Candidates that are compiled together, then timed on one secret draw of inputs.
 constexpr std::size_t kSessionSize = 16;
-constexpr std::chrono::seconds kNoiseAge(10);  // of a task's last look at the noise floor
+constexpr std::chrono::seconds kSessionAge(60);  // after that it takes no further candidates
+constexpr std::chrono::seconds kNoiseAge(10);    // of a task's last look at the noise floor
 
 struct SessionRange {
   std::size_t first;
@@ -39,6 +41,15 @@ std::vector<SessionRange> split_into_sessions(std::span<const MeasureRequest> re
   }
   return sessions;
 }
+
+struct OpenSession {
+  const HostTask* task;
+  CorePair cores;
+  pid_t thread;  // that opened it: its processes end with that thread
+  std::chrono::steady_clock::time_point opened;
+  std::size_t candidates;  // timed on its draw of inputs
+  std::unique_ptr<Session> session;
+};
 
 class HostMeasurer : public Measurer {
  public:
@@ -114,13 +125,14 @@ class HostMeasurer : public Measurer {
     const DeviceLock lock(stop);
     const TimingThread timing_thread(pack.threads > 1 ? -1 : cores.harness,
                                      environment_.options.real_time && pack.threads == 1);
-    Session session(environment_, task, cores, rng_.child(sessions_++));
-    note_noise(session, pack);
+    // Taken out while it is used, so that one that threw is not used again.
+    std::optional<OpenSession> open = open_session(task, cores, requests.size());
+    note_noise(*open->session, pack);
     for (std::size_t i = 0; i < requests.size(); ++i) {
       throw_if_stopped(stop);
       Measurement result;
       if (compiled[i].ok) {
-        result = session.measure(jobs[i].folder);
+        result = open->session->measure(jobs[i].folder);
       } else {
         result.status = MeasurementStatus::compile_error;
         result.log = compiled[i].log;
@@ -132,6 +144,22 @@ class HostMeasurer : public Measurer {
       std::filesystem::remove_all(jobs[i].folder, ignored);
       on_result(i, result);
     }
+    open->candidates += requests.size();
+    last_session_ = std::move(open);
+  }
+
+  // The last call's session goes on where it may: a search that sends one candidate at a time would otherwise spend as
+  // long on reference, seeds and inputs as on its labels.
+  std::optional<OpenSession> open_session(const HostTask& task, const CorePair& cores, std::size_t candidates) {
+    std::optional<OpenSession> last = std::exchange(last_session_, std::nullopt);
+    const auto now = std::chrono::steady_clock::now();
+    if (last && last->task == &task && last->cores == cores && last->thread == ::gettid() &&
+        now - last->opened < kSessionAge && last->candidates + candidates <= kSessionSize) {
+      return last;
+    }
+    last.reset();  // its memory, before the next one takes its own
+    return OpenSession{&task, cores, ::gettid(),
+                       now,   0,     std::make_unique<Session>(environment_, task, cores, rng_.child(sessions_++))};
   }
 
   // A search that sends one candidate at a time would otherwise spend as long on the noise floor as on its labels.
@@ -171,6 +199,7 @@ class HostMeasurer : public Measurer {
   std::vector<double> noise_;
   std::map<const TaskPack*, std::chrono::steady_clock::time_point> noise_times_;
   std::uint64_t sessions_ = 0;
+  std::optional<OpenSession> last_session_;
   std::size_t jobs_made_ = 0;
 };
 

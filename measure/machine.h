@@ -29,6 +29,7 @@ struct CorePair {
   int harness = -1;
   int runner = -1;
   bool shared = false;
+  bool operator==(const CorePair&) const = default;
 };
 CorePair choose_cores();
 

@@ -1,6 +1,9 @@
 // Several sessions in one call, with and without cores for compiling meanwhile.
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <thread>
+
 #include "tests/measure/task_files.h"
 
 namespace kc::test {
@@ -46,6 +49,43 @@ TEST_F(HostSessionsTest, CompilingMeanwhileChangesNoResultAndNoOrder) {
       EXPECT_GE(results[i].facts.at("load_1min"), 0);
     }
   }
+}
+
+// Processes that this thread has started and that still run, as the system lists them.
+std::string children() {
+  std::string text;
+  std::getline(std::ifstream("/proc/thread-self/children"), text);
+  return text;
+}
+
+TEST_F(HostSessionsTest, ASearchThatSendsOneCandidateAtATimeKeepsItsSession) {
+  const auto measurer = make_host_measurer(quick_options(), 1);
+  const auto measure_one = [&](const MeasureRequest& request) {
+    const Measurement result = measurer->measure(std::span(&request, 1), {}, {}).at(0);
+    EXPECT_EQ(result.status, MeasurementStatus::ok) << result.log;
+    return children();
+  };
+  const auto asked = requests(3);
+  const std::string first = measure_one(asked[0]);
+  EXPECT_NE(first, "");
+  EXPECT_THAT(measure_one(asked[1]), ::testing::StartsWith(first));
+  const TaskPack twin = pack_;
+  EXPECT_THAT(measure_one({&twin, asked[2].candidate}), ::testing::Not(HasSubstr(first)));
+  std::string other;
+  std::thread([&] { other = measure_one(asked[0]); }).join();
+  EXPECT_NE(other, "");
+  measure_one(asked[0]);  // the processes of the thread that has ended are gone: a session of its own
+}
+
+TEST_F(HostSessionsTest, NoSessionServesMoreThanSixteenCandidates) {
+  HostOptions options = quick_options();
+  options.time_budget_s = 0.02;
+  const auto measurer = make_host_measurer(options, 1);
+  measurer->measure(requests(12), {}, {});
+  const std::string first = children();
+  EXPECT_NE(first, "");
+  measurer->measure(requests(5), {}, {});
+  EXPECT_THAT(children(), ::testing::Not(HasSubstr(first)));
 }
 
 TEST_F(HostSessionsTest, ACandidateInCIsMeasuredBesideASeedInCpp) {
