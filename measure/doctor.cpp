@@ -172,7 +172,8 @@ std::vector<DoctorLine> host_doctor(const HostOptions& options, const std::stop_
                                  addresses_line(), huge_pages_line(), disk_line()}) {
     lines.push_back(line);
   }
-  if (can_measure) lines.push_back(noise_line(options, stop));
+  if (!can_measure) return lines;
+  for (DoctorLine& line : trial_lines(options, stop)) lines.push_back(std::move(line));
   return lines;
 }
 

@@ -14,6 +14,7 @@
 #include "measure/landlock.h"
 #include "measure/machine.h"
 #include "measure/process.h"
+#include "measure/process_noise.h"
 #include "measure/session.h"
 #include "measure/statistics.h"
 
@@ -47,6 +48,8 @@ constexpr Part kParts[] = {
 
 constexpr int kTrials = 7;
 constexpr double kQuietLog2 = 0.015;
+constexpr double kQuietShare = 0.05;
+constexpr double kTwoSided95 = 1.96;
 
 constexpr const char* kTrialKernel = R"(void NAME(const Case* c, const void* const* inputs, void* const* outputs) {
   const float* x = (const float*)inputs[0];
@@ -78,7 +81,12 @@ TaskPack trial_pack() {
   return pack;
 }
 
-double trial_noise(const HostOptions& options, const std::stop_token& stop) {
+struct Trial {
+  double noise_log2;
+  RoundTally rounds;
+};
+
+Trial try_timing(const HostOptions& options, const std::stop_token& stop) {
   const TaskPack pack = trial_pack();
   const TemporaryFolder folder;
   const CompileEnvironment environment = make_compile_environment(options, folder);
@@ -89,7 +97,26 @@ double trial_noise(const HostOptions& options, const std::stop_token& stop) {
   Session session(environment, task, cores, RngStream(1));
   std::vector<double> noise;
   for (int i = 0; i < kTrials; ++i) noise.push_back(session.measure_noise());
-  return median_of(noise);
+  return {median_of(noise), task.watch->remembered()};
+}
+
+DoctorLine noise_line(double noise_log2) {
+  const std::string detail = fmt::format("a kernel against itself in another process: {:.2f} % apart (median of {})",
+                                         100 * (std::exp2(noise_log2) - 1), kTrials);
+  if (noise_log2 < kQuietLog2) return {"noise", DoctorState::ok, detail, ""};
+  return {"noise", DoctorState::warning, detail, "end other programs; labels will have wide intervals"};
+}
+
+DoctorLine shared_core_line(const RoundTally& rounds) {
+  const double share = rounds.disturbed_share();
+  const std::string detail =
+      fmt::format("{:.0f} % of {} rounds were timed while somebody else used the core", 100 * share, rounds.kept);
+  if (share < kQuietShare) return {"core", DoctorState::ok, detail, ""};
+  const double times = std::exp2(kTwoSided95 * std::sqrt(2.0) * session_log2(share));
+  return {"core", DoctorState::warning, detail,
+          fmt::format("intervals of labels reach a factor of {:.2f} either way; end other programs, switch the core's "
+                      "second thread off, or take a machine whose cores nobody shares",
+                      times)};
 }
 
 // Exit code, or kUnavailable; `killed_as_hoped` is a success.
@@ -143,17 +170,13 @@ std::vector<DoctorLine> isolation_lines(const HostOptions& options) {
   return lines;
 }
 
-DoctorLine noise_line(const HostOptions& options, const std::stop_token& stop) {
-  constexpr const char* kName = "noise";
+std::vector<DoctorLine> trial_lines(const HostOptions& options, const std::stop_token& stop) {
   try {
-    const double noise = trial_noise(options, stop);
-    const std::string detail = fmt::format("a kernel against itself in another process: {:.2f} % apart (median of {})",
-                                           100 * (std::exp2(noise) - 1), kTrials);
-    if (noise < kQuietLog2) return {kName, DoctorState::ok, detail, ""};
-    return {kName, DoctorState::warning, detail, "end other programs; labels will have wide intervals"};
+    const Trial trial = try_timing(options, stop);
+    return {noise_line(trial.noise_log2), shared_core_line(trial.rounds)};
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::interrupted) throw;
-    return {kName, DoctorState::missing, error.what(), "measuring does not work here: see the other lines"};
+    return {{"noise", DoctorState::missing, error.what(), "measuring does not work here: see the other lines"}};
   }
 }
 

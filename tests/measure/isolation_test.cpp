@@ -95,11 +95,13 @@ TEST(Doctor, ReportsMachineCompilerAndNoise) {
   std::set<std::string> names;
   for (const DoctorLine& line : host_doctor(quick_options(), {})) {
     names.insert(line.name);
-    if (line.name != "noise") continue;
+    if (line.name != "noise" && line.name != "core") continue;
     EXPECT_THAT(line.detail, HasSubstr("%"));
+    EXPECT_EQ(line.state == DoctorState::ok, line.advice.empty()) << line.name;
   }
-  for (const char* name : {"compiler", "runner program", "cores", "clock frequency", "load", "timer resolution",
-                           "real-time priority", "address randomisation", "huge pages", "temporary folder", "noise"}) {
+  for (const char* name :
+       {"compiler", "runner program", "cores", "clock frequency", "load", "timer resolution", "real-time priority",
+        "address randomisation", "huge pages", "temporary folder", "noise", "core"}) {
     EXPECT_EQ(names.count(name), 1) << name;
   }
 }
