@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kAboveRunners = 2;
-constexpr std::chrono::milliseconds kLongest(5);
+constexpr std::size_t kLine = 64;
 
 void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
   ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, nullptr, nullptr, 0);
@@ -26,9 +26,15 @@ bool take_core(int core) {
   return stay_on_core(core) && ::sched_setscheduler(0, SCHED_FIFO, &priority) == 0;
 }
 
+void read_lines(std::span<const std::byte> bytes) {
+  for (std::size_t i = 0; i < bytes.size(); i += kLine) {
+    static_cast<void>(*static_cast<const volatile std::byte*>(bytes.data() + i));
+  }
+}
+
 }  // namespace
 
-CoreHold::CoreHold(int core) {
+CoreHold::CoreHold(int core, std::chrono::milliseconds longest) : longest_(longest) {
   if (core < 0) return;
   thread_ = std::thread([this, core] { serve(core); });
   while (started_.load(std::memory_order_acquire) == 0) ::sched_yield();
@@ -56,8 +62,15 @@ void CoreHold::serve(int core) {
       continue;
     }
     held_.store(wanted, std::memory_order_release);
-    const Clock::time_point longest = Clock::now() + kLongest;
-    while (released_.load(std::memory_order_acquire) != wanted && Clock::now() < longest) __builtin_ia32_pause();
+    const Clock::time_point end = Clock::now() + longest_;
+    while (released_.load(std::memory_order_acquire) != wanted && Clock::now() < end) {
+      const std::uint32_t asked = asked_.load(std::memory_order_acquire);
+      if (asked != read_.load(std::memory_order_relaxed)) {
+        read_lines(bytes_);
+        read_.store(asked, std::memory_order_release);
+      }
+      __builtin_ia32_pause();
+    }
     done = wanted;
   }
 }
@@ -66,8 +79,20 @@ void CoreHold::hold() {
   if (!works_) return;
   const std::uint32_t number = wanted_.fetch_add(1, std::memory_order_acq_rel) + 1;
   futex(wanted_, FUTEX_WAKE_PRIVATE, 1);
-  const Clock::time_point longest = Clock::now() + kLongest;
-  while (held_.load(std::memory_order_acquire) != number && Clock::now() < longest) __builtin_ia32_pause();
+  const Clock::time_point end = Clock::now() + longest_;
+  while (held_.load(std::memory_order_acquire) != number && Clock::now() < end) __builtin_ia32_pause();
+}
+
+bool CoreHold::read(std::span<const std::byte> bytes) {
+  if (!works_) return false;
+  bytes_ = bytes;
+  const std::uint32_t number = asked_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  const Clock::time_point end = Clock::now() + longest_;
+  while (read_.load(std::memory_order_acquire) != number) {
+    if (Clock::now() > end) return false;
+    __builtin_ia32_pause();
+  }
+  return true;
 }
 
 void CoreHold::release() { released_.store(wanted_.load(std::memory_order_acquire), std::memory_order_release); }

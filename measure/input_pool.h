@@ -30,6 +30,7 @@ class InputPool {
   // A set that differs from set `index` in input `changed` only (for admission tests).
   InputSet variation(std::size_t index, std::size_t changed);
 
+  bool is_warm() const { return !pack_.cold_cache; }
   const CaseSpec& input_case() const { return case_; }
   const SetLayout& input_layout() const { return input_layout_; }
   const OutputCheck& check() const { return check_; }

@@ -241,6 +241,13 @@ std::optional<RunnerFailure> Runner::hand_over_outputs() {
   return failure;
 }
 
+void Runner::warm_inputs(std::size_t bytes) {
+  if (impl_->hold != nullptr && impl_->hold->read(inputs().first(bytes))) return;
+  throw Error(ErrorKind::environment,
+              "the inputs could not be brought into the caches: the machine was too busy, or they are too large; end "
+              "other programs, or say `cache: cold` in task.yaml");
+}
+
 std::optional<RunnerFailure> Runner::launch(std::int64_t& nanoseconds) {
   Impl& self = *impl_;
   RunnerControl& control = *self.control;

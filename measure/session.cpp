@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "base/error.h"
@@ -15,6 +16,8 @@ namespace kc {
 namespace {
 
 constexpr std::size_t kSeedProcesses = 4;
+constexpr std::chrono::milliseconds kColdHold(5);   // of the core, while inputs are copied
+constexpr std::chrono::milliseconds kWarmHold(50);  // and read
 constexpr double kThreadedTurnNs = 5e6;
 constexpr double kRoundOverheadNs = 250e3;   // waking, copying, checking
 constexpr double kUnseenCpuNs = 20e6;        // what waking up and page faults may add up to
@@ -47,6 +50,18 @@ RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& fol
 
 // Threads of a task stay on no core, and harness and runner may share the only one.
 bool has_own_core(const TaskPack& pack, const CorePair& cores) { return pack.threads == 1 && !cores.shared; }
+
+std::unique_ptr<CoreHold> make_hold(const CompileEnvironment& environment, const TaskPack& pack,
+                                    const CorePair& cores) {
+  const bool can_hold = environment.options.real_time && has_own_core(pack, cores);
+  auto hold = std::make_unique<CoreHold>(can_hold ? cores.runner : -1, pack.cold_cache ? kColdHold : kWarmHold);
+  if (pack.cold_cache || hold->works()) return hold;
+  throw Error(
+      ErrorKind::environment,
+      fmt::format("task {}: `cache: warm` needs a second core and the right to real time (root, or RLIMIT_RTPRIO; "
+                  "measure.real_time): nobody else can warm a core's caches without showing a candidate its inputs",
+                  pack.name));
+}
 
 std::vector<std::byte> copy_outputs(const SetLayout& layout, std::span<const std::byte> outputs) {
   std::vector<std::byte> bytes;
@@ -85,8 +100,7 @@ Session::Session(const CompileEnvironment& environment, const HostTask& task, co
       task_(task),
       cores_(cores),
       rng_(rng.child("session")),
-      hold_(std::make_unique<CoreHold>(environment.options.real_time && has_own_core(*task.pack, cores) ? cores.runner
-                                                                                                        : -1)),
+      hold_(make_hold(environment, *task.pack, cores)),
       reference_(environment, reference_spec(*task.pack, task.reference_folder, cores, *hold_)) {
   if (const auto failure = reference_.wait_until_loaded()) {
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));

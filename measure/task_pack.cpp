@@ -16,6 +16,7 @@ using task_parts::located;
 using task_parts::NamedKernel;
 using task_parts::read_candidate;
 using task_parts::read_cases;
+using task_parts::read_cold_cache;
 using task_parts::read_cuda_part;
 using task_parts::read_identifier;
 using task_parts::read_seed;
@@ -122,7 +123,7 @@ void read_devices(TaskPack& pack, const YamlReader& root) {
 // Seed and candidates of the host; a task of other devices only has none.
 void read_host_part(TaskPack& pack, const YamlReader& root) {
   if (!pack.supports("host")) {
-    for (const char* key : {"seed", "candidates", "compiler"}) {
+    for (const char* key : {"seed", "candidates", "compiler", "cache"}) {
       if (root.has(key)) throw root.at(key).fault("belongs to the device host, which the task does not name");
     }
     return;
@@ -134,6 +135,7 @@ void read_host_part(TaskPack& pack, const YamlReader& root) {
   pack.seed = std::move(seed.kernel);
   pack.seed_name = std::move(seed.name);
   if (root.has("compiler")) read_compiler(pack, root.at("compiler"));
+  pack.cold_cache = read_cold_cache(root);
 }
 
 }  // namespace
@@ -183,7 +185,7 @@ double work_of(const TaskPack& pack, const CaseSpec& input_case) {
 TaskPack load_task_pack(const std::filesystem::path& folder) {
   const YamlReader root = YamlReader::load(folder / "task.yaml");
   root.allow_keys({"name", "title", "sizes", "cases", "inputs", "outputs", "tolerance", "reference", "seed",
-                   "candidates", "compiler", "threads", "work", "devices", "cuda"});
+                   "candidates", "compiler", "threads", "cache", "work", "devices", "cuda"});
   TaskPack pack;
   pack.folder = folder;
   pack.name = root.at("name").text();
@@ -201,6 +203,9 @@ TaskPack load_task_pack(const std::filesystem::path& folder) {
   read_host_part(pack, root);
   if (root.has("threads")) pack.threads = static_cast<int>(root.at("threads").integer());
   if (pack.threads < 1 || pack.threads > 1024) throw root.at("threads").fault("expected 1 to 1024");
+  if (pack.threads > 1 && !pack.cold_cache) {
+    throw root.at("cache").fault("warm is for tasks of one thread: several share no core's caches");
+  }
   pack.work = root.text_or("work", "1");
   for (const CaseSpec& spec : pack.cases) {
     const double work = located(root.has("work") ? root.at("work") : root, [&] { return work_of(pack, spec); });

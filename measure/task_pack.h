@@ -80,8 +80,9 @@ struct TaskPack {
   std::string compiler;    // of C++ sources, a program; empty: the one of section `measure`
   std::string c_compiler;  // of C sources
   int threads = 1;
-  std::string work;  // units of work per launch, an expression of the sizes
-  KernelText seed;   // the kernel that speedups are measured against
+  bool cold_cache = true;  // of the host: inputs come out of memory, or out of the caches of the core that runs
+  std::string work;        // units of work per launch, an expression of the sizes
+  KernelText seed;         // the kernel that speedups are measured against
   std::string seed_name;
   std::vector<CandidateSource> sources;
   std::vector<std::string> devices = {"host"};  // of host, cuda

@@ -35,6 +35,9 @@ struct NamedKernel {
 NamedKernel read_seed(const TaskPack& pack, const std::vector<CandidateSource>& sources, const std::string& language,
                       const YamlReader& node);
 
+// The key `cache` of a device's part: whether inputs are to come out of memory.
+bool read_cold_cache(const YamlReader& node);
+
 // The part `cuda`, after the rest of the pack.
 CudaPart read_cuda_part(const TaskPack& pack, const YamlReader& node);
 

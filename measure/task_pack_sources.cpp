@@ -129,6 +129,12 @@ NamedKernel read_seed(const TaskPack& pack, const std::vector<CandidateSource>& 
   return seed;
 }
 
+bool read_cold_cache(const YamlReader& node) {
+  const std::string cache = node.text_or("cache", "cold");
+  if (cache != "cold" && cache != "warm") throw node.at("cache").fault("expected cold or warm");
+  return cache == "cold";
+}
+
 CudaPart read_cuda_part(const TaskPack& pack, const YamlReader& node) {
   node.allow_keys({"seed", "candidates", "cases", "options", "baselines", "cache"});
   CudaPart part;
@@ -148,9 +154,7 @@ CudaPart read_cuda_part(const TaskPack& pack, const YamlReader& node) {
   if (node.has("baselines")) {
     for (const YamlReader& item : node.at("baselines").items()) part.baselines.push_back(read_baseline(item));
   }
-  const std::string cache = node.text_or("cache", "cold");
-  if (cache != "cold" && cache != "warm") throw node.at("cache").fault("expected cold or warm");
-  part.cold_cache = cache == "cold";
+  part.cold_cache = read_cold_cache(node);
   return part;
 }
 

@@ -82,6 +82,7 @@ Expected<double, RunnerFailure> take_turn(Runner& runner, const InputPool& pool,
   for (std::size_t l = 0; l < sets.size(); ++l) {
     copy_past_caches(runner.inputs().subspan(l * bytes, bytes), pool[sets[l]].inputs);
   }
+  if (pool.is_warm()) runner.warm_inputs(sets.size() * bytes);
   std::int64_t nanoseconds = 0;
   if (auto failure = runner.launch(nanoseconds)) return named(std::move(*failure));
   if (is_early(layout, runner.outputs(), sets.size(), poison, rng)) {

@@ -38,10 +38,29 @@ TEST(CoreHold, NothingElseRunsOnTheCoreMeanwhile) {
   other.join();
 }
 
+TEST(CoreHold, ReadsForWhatRunsThereNextWhileItHolds) {
+  const CorePair cores = choose_cores();
+  if (cores.shared) GTEST_SKIP() << "one core only";
+  const std::vector<std::byte> bytes(4096);
+  CoreHold brief(cores.runner);
+  if (!brief.works()) GTEST_SKIP() << "no right to real time";
+  EXPECT_FALSE(brief.read(bytes)) << "held by nobody";
+  brief.hold();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(brief.read(bytes)) << "the hold is over";
+  CoreHold patient(cores.runner, std::chrono::milliseconds(500));
+  for (int i = 0; i < 3; ++i) {
+    patient.hold();
+    EXPECT_TRUE(patient.read(bytes));
+    patient.release();
+  }
+}
+
 TEST(CoreHold, WithoutACoreHoldsNothing) {
   CoreHold hold(-1);
   EXPECT_FALSE(hold.works());
   hold.hold();
+  EXPECT_FALSE(hold.read({}));
   hold.release();
 }
 

@@ -1,13 +1,19 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <iostream>
 
+#include "base/error.h"
 #include "measure/host_environment.h"
 #include "measure/session.h"
+#include "measure/statistics.h"
 #include "tests/measure/task_files.h"
+#include "tests/support/expect_error.h"
 
 namespace kc::test {
 namespace {
+
+using ::testing::HasSubstr;
 
 // The honest work `times` over; the barrier keeps the compiler from merging the passes.
 std::string repeated_work(int times) {
@@ -43,6 +49,29 @@ TEST_F(HostTimingTest, RatiosFollowTheAmountOfWork) {
   pack_.seed.source = repeated_work(kPasses);
   EXPECT_NEAR(log2_speedup(repeated_work(4 * kPasses)), -2, 0.5);
   EXPECT_NEAR(log2_speedup(repeated_work(kPasses / 4)), 2, 0.6);
+}
+
+TEST_F(HostTimingTest, WarmInputsComeOutOfTheCachesAndColdOnesOutOfMemory) {
+  pack_.seed.source = kHonestSource;
+  pack_.cases[0].sizes["N"] = pack_.cases[1].sizes["N"] = 16384;
+  double nanoseconds[2] = {};
+  for (const bool cold : {false, true}) {
+    pack_.cold_cache = cold;
+    const Measurement result = measure_source(pack_, kHonestSource);
+    ASSERT_EQ(name_of(result.status), "ok") << result.log;
+    const std::vector<float>& times = result.cases[0].candidate_ns;
+    nanoseconds[cold ? 1 : 0] = median_of({times.begin(), times.end()});
+    EXPECT_NEAR(log2_speedup_scalar(result), 0, 0.3);
+  }
+  EXPECT_LT(1.3 * nanoseconds[0], nanoseconds[1]);
+  std::cout << "warm " << nanoseconds[0] << " ns, cold " << nanoseconds[1] << " ns\n";
+}
+
+TEST_F(HostTimingTest, WarmInputsNeedTheRightToRealTime) {
+  pack_.cold_cache = false;
+  HostOptions options = quick_options();
+  options.real_time = false;
+  EXPECT_ERROR(measure_source(pack_, kHonestSource, options), ErrorKind::environment, HasSubstr("cache: warm"));
 }
 
 TEST_F(HostTimingTest, TimesAreNanosecondsOfOneLaunch) {

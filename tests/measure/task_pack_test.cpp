@@ -65,6 +65,15 @@ TEST(TaskPack, RefusesANameThatIsNotTheFolders) {
   expect_fault("name: affine", "name: other", "1", "not the folder's name");
 }
 
+TEST(TaskPack, ReadsTheStateOfTheCachesAndRefusesWarmThreads) {
+  TaskFiles files;
+  EXPECT_TRUE(load_task_pack(files.path()).cold_cache);
+  files.write("task.yaml", std::string(kTaskYaml) + "cache: warm\n");
+  EXPECT_FALSE(load_task_pack(files.path()).cold_cache);
+  expect_fault("work: \"N\"", "work: \"N\"\ncache: hot", "18", "expected cold or warm");
+  expect_fault("work: \"N\"", "work: \"N\"\ncache: warm\nthreads: 2", "18", "one thread");
+}
+
 TEST(TaskPack, RefusesAToleranceWithoutAReason) {
   expect_fault(", reason: two roundings", "", "11", "'reason' is missing");
 }
