@@ -78,7 +78,7 @@ struct Piece {
 
 // Splits where no bracket is open: after ';', after the '}' of a body, after a directive.
 std::vector<Piece> pieces_of(const std::string& source) {
-  const std::string code = code_only(source);
+  const std::string code = code_in_place(source);
   std::vector<Piece> pieces;
   std::size_t start = 0;
   int depth = 0;

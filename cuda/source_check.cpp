@@ -140,6 +140,17 @@ std::string blank(std::string_view text, bool keep_text) {
 
 std::string code_only(std::string_view source) { return blank(join_continued(source), false); }
 
+std::string code_in_place(std::string_view source) {
+  std::string joined(source);
+  for (std::size_t at = joined.find('\\'); at != std::string::npos; at = joined.find('\\', at + 1)) {
+    std::size_t length = 0;
+    if (source.substr(at + 1).starts_with("\n")) length = 2;
+    if (source.substr(at + 1).starts_with("\r\n")) length = 3;
+    joined.replace(at, length, length, ' ');
+  }
+  return blank(joined, false);
+}
+
 std::optional<Refusal> check_source(std::string_view device_source) {
   const std::string joined = join_continued(device_source);
   const std::string with_names = blank(joined, true);

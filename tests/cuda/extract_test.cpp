@@ -156,6 +156,23 @@ TEST(CudaExtract, RefusesWithTheReason) {
   EXPECT_THAT(reason_of(""), HasSubstr("no __global__"));
 }
 
+TEST(CudaExtract, KeepsKernelsBehindMacrosOfManyLinesWhole) {
+  for (const std::string& end : {std::string("\n"), std::string("\r\n")}) {
+    std::string macro = "#define LOAD(x, i)";
+    for (int line = 0; line < 20; ++line) macro += " \\" + end + "  (x)[i] += 1;  // {";
+    const auto device =
+        extract_device_code("#include <torch/extension.h>\n" + macro + end +
+                            "__global__ void first(float* x) { LOAD(x, 0) }\nvoid host() { first<<<1, 32>>>(0); }\n"
+                            "__global__ void second(float* x) { x[1] = 2; }\n");
+    ASSERT_TRUE(device) << device.error();
+    EXPECT_THAT(device->kernels, ElementsAre("first", "second"));
+    EXPECT_THAT(device->source,
+                AllOf(HasSubstr(macro + end), HasSubstr("__global__ void first(float* x) { LOAD(x, 0) }"),
+                      HasSubstr("__global__ void second(float* x) { x[1] = 2; }"), Not(HasSubstr("host")),
+                      Not(HasSubstr("torch"))));
+  }
+}
+
 TEST(CudaExtract, SurvivesTextsThatDoNotClose) {
   for (const char* text :
        {"__global__ void k(", "import x\ns = '''__global__ {", "namespace { __device__ int f() {", "#include", "\"",
