@@ -22,7 +22,11 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr int kDeepest = 500;  // the library copies, compares and prints by recursion
+constexpr int kDeepest = 500;
+
+Error too_deep(const std::string& where) {
+  return {ErrorKind::bad_data, where + ": lists or objects nested more than " + std::to_string(kDeepest) + " deep"};
+}
 
 // Bytes that are not UTF-8 (a compiler's log, say) become U+FFFD instead of an exception.
 std::string dump(const json& value, int indent) {
@@ -86,13 +90,28 @@ void cut_after_last_newline(const fs::path& path) {
 
 }  // namespace
 
+bool nested_too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size() && depth <= kDeepest; ++i) {
+    const char c = text[i];
+    if (c == '"') in_string = !in_string;
+    if (in_string) {
+      if (c == '\\') ++i;
+    } else if (c == '[' || c == '{') {
+      ++depth;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return depth > kDeepest;
+}
+
 json parse_json(std::string_view text, const std::string& where) {
+  if (nested_too_deep(text)) throw too_deep(where);
   std::vector<std::set<std::string>> open_objects;
   std::string twice;
-  const json::parser_callback_t watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kDeepest)
-      throw Error(ErrorKind::bad_data,
-                  where + ": lists or objects nested more than " + std::to_string(kDeepest) + " deep");
+  const json::parser_callback_t watch = [&](int, json::parse_event_t event, json& parsed) {
     if (event == json::parse_event_t::object_start) open_objects.emplace_back();
     if (event == json::parse_event_t::object_end) open_objects.pop_back();
     if (event == json::parse_event_t::key && !open_objects.back().insert(parsed.get<std::string>()).second)
@@ -135,12 +154,13 @@ void for_each_json_line(const fs::path& path, const std::function<void(const jso
   std::string line;
   for (std::size_t number = 1; reader.next(line); ++number) {
     if (line.find_first_not_of(" \t\r\n") == std::string::npos) continue;
+    const std::string where = path.string() + ":" + std::to_string(number);
+    if (nested_too_deep(line)) throw too_deep(where);
     json value;
     try {
       value = json::parse(line);
     } catch (const json::exception& error) {
-      throw Error(ErrorKind::bad_data,
-                  path.string() + ":" + std::to_string(number) + ": not a valid JSON line: " + reason(error));
+      throw Error(ErrorKind::bad_data, where + ": not a valid JSON line: " + reason(error));
     }
     visit(value, number);
   }

@@ -10,8 +10,12 @@
 
 namespace kc {
 
+// Whether lists and objects of a JSON text are nested more than 500 deep: the library copies, compares and prints
+// values by recursion, so whoever parses a text from outside by other means than those below asks first.
+bool nested_too_deep(std::string_view text);
+
 // Error{bad_data} that starts with `where` (a file's name) when ill-formed, with the position, when an object holds
-// a key twice, of which only one could count, or when it is nested more than 500 deep.
+// a key twice, of which only one could count, or when it is nested too deep.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
 // The same of a whole file, which may be missing as well.
@@ -25,7 +29,7 @@ std::string shown(const nlohmann::json& value);
 void write_json_file(const std::filesystem::path& path, const nlohmann::json& value);
 
 // Calls `visit(value, line_number)` for each non-empty line; reads .gz files as well. Error{bad_data} names file and
-// line.
+// line, of one that is nested too deep as well.
 void for_each_json_line(const std::filesystem::path& path,
                         const std::function<void(const nlohmann::json& value, std::size_t line_number)>& visit);
 

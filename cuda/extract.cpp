@@ -78,7 +78,7 @@ struct Piece {
 
 // Splits where no bracket is open: after ';', after the '}' of a body, after a directive.
 std::vector<Piece> pieces_of(const std::string& source) {
-  const std::string code = code_only(source);
+  const std::string code = code_in_place(source);
   std::vector<Piece> pieces;
   std::size_t start = 0;
   int depth = 0;
@@ -252,11 +252,12 @@ Expected<ExtractedDevice, std::string> extract_device_code(std::string_view text
   const bool is_python = has_import(source);
   if (!is_python) return extract_from_cuda(source);
   std::string joined;
-  bool is_format = false;
-  for (const PythonText& literal : python_texts(source)) {
+  std::vector<PythonText> device;
+  const std::vector<PythonText> literals = python_texts(source);
+  for (const PythonText& literal : literals) {
     const bool is_device = has(literal.text, R"(\b(__global__|__device__)\b)") && has(literal.text, R"(\{)");
     if (!is_device) continue;
-    is_format = is_format || literal.is_format;
+    device.push_back(literal);
     joined += literal.text + "\n";
   }
   if (joined.empty()) {
@@ -264,7 +265,8 @@ Expected<ExtractedDevice, std::string> extract_device_code(std::string_view text
       return Unexpected(std::string("a Triton kernel, not CUDA"));
     return Unexpected(std::string("no device code: it calls operations of PyTorch"));
   }
-  if (is_format) return Unexpected(std::string("device code is built at run time (an f-string)"));
+  if (const auto how = python_building(source, literals, device))
+    return Unexpected(fmt::format("device code is built at run time ({})", *how));
   return extract_from_cuda(joined);
 }
 

@@ -2,6 +2,7 @@
 // Device code out of candidates that were written as PyTorch extensions (a .cu with torch/extension.h, load_inline
 // strings) or as KernelBench modules (Python files with ModelNew). Host code is dropped: what remains can be compiled,
 // read and compared, and becomes a candidate once it has the contract's parameters and launch lines (docs/cuda.md).
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +41,13 @@ struct PythonText {
   std::string text;
   bool is_format = false;
   int line = 0;
+  std::size_t begin = 0, end = 0;  // where it stands in the source, with prefix and quotes
 };
 std::vector<PythonText> python_texts(std::string_view source);
+
+// How the program makes another text of one of `some` of its literals, be it at the literal or where the variable is
+// used that it was assigned to: "an f-string in line 3", "the operator % in line 4", ".format(...) in line 12".
+std::optional<std::string> python_building(std::string_view source, const std::vector<PythonText>& all,
+                                           const std::vector<PythonText>& some);
 
 }  // namespace kc

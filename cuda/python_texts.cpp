@@ -38,16 +38,18 @@ class Scanner {
   void read_literal(bool joins) {
     bool raw = false;
     bool format = false;
+    std::size_t begin = at_;
     for (std::size_t back = 1; back <= 2 && back <= at_; ++back) {
       const char p = static_cast<char>(std::tolower(static_cast<unsigned char>(source_[at_ - back])));
       if (p != 'r' && p != 'f' && p != 'b' && p != 'u') break;
       raw = raw || p == 'r';
       format = format || p == 'f';
+      begin = at_ - back;
     }
     const char quote = source_[at_];
     const bool triple = source_.substr(at_).starts_with(std::string(3, quote));
     const std::string end(triple ? 3 : 1, quote);
-    PythonText text{"", format, line_};
+    PythonText text{"", format, line_, begin, 0};
     at_ += end.size();
     while (at_ < source_.size() && !source_.substr(at_).starts_with(end)) {
       if (source_[at_] == '\n' && !triple) break;  // not closed: Python would refuse it
@@ -59,7 +61,9 @@ class Scanner {
       }
     }
     at_ += std::min(end.size(), source_.size() - at_);
+    text.end = at_;
     if (joins && !texts_.empty()) {
+      texts_.back().end = at_;
       texts_.back().text += text.text;
       texts_.back().is_format = texts_.back().is_format || format;
     } else {

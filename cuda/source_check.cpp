@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <regex>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "base/pattern.h"
 
 namespace kc {
 namespace {
@@ -14,7 +16,7 @@ namespace {
 enum class Mode { code, line_comment, block_comment, text, character };
 
 struct Rule {
-  const char* pattern;  // ECMAScript
+  const char* pattern;
   const char* message;
 };
 
@@ -32,20 +34,42 @@ constexpr Rule kRules[] = {
     {R"(\b__managed__\b)", "managed memory: a candidate has the buffers of the contract only"},
 };
 
+const std::vector<std::pair<Pattern, const char*>>& compiled_rules() {
+  static const auto compiled = [] {
+    std::vector<std::pair<Pattern, const char*>> rules;
+    for (const Rule& rule : kRules) rules.emplace_back(Pattern(rule.pattern), rule.message);
+    return rules;
+  }();
+  return compiled;
+}
+
 int line_of(std::string_view text, std::size_t at) {
   return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
 }
 
-std::optional<std::string> include_fault(const std::string& directive) {
-  static const std::regex form(R"(^\s*(?:#|%:|\?\?=)\s*include(?:_next)?\s*(.*?)\s*$)");
-  std::smatch match;
-  if (!std::regex_match(directive, match, form)) return std::nullopt;
-  const std::string target = match[1];
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\v\f";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+}
+
+bool skip(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return false;
+  text = trim(text.substr(word.size()));
+  return true;
+}
+
+std::optional<std::string> include_fault(std::string_view line) {
+  std::string_view target = trim(line);
+  if (!skip(target, "#") && !skip(target, "%:") && !skip(target, "?\?=")) return std::nullopt;
+  if (!skip(target, "include_next") && !skip(target, "include")) return std::nullopt;
   if (target.size() < 3 || (target[0] != '<' && target[0] != '"')) {
     return "an #include whose file a macro names: name it";
   }
-  const std::string file = target.substr(1, target.find_first_of(">\"", 1) - 1);
-  if (file.starts_with("/") || file.find("..") != std::string::npos || file.find('\\') != std::string::npos) {
+  constexpr std::size_t kShown = 200;
+  const std::string_view whole = target.substr(1, target.find_first_of(">\"", 1) - 1), file = whole.substr(0, kShown);
+  if (whole.starts_with("/") || whole.find("..") != std::string::npos || whole.find('\\') != std::string::npos) {
     return fmt::format("#include of '{}': only headers of the CUDA toolkit, by their name", file);
   }
   if (file.starts_with("torch/") || file.starts_with("ATen/") || file.starts_with("c10/")) {
@@ -94,8 +118,8 @@ std::string blank(std::string_view text, bool keep_text) {
     }
     if (c == '\n' && mode != Mode::block_comment) mode = Mode::code;
     if (in_text && c == '\\') {
-      out += keep_text ? std::string{c, next} : "  ";
-      ++i;
+      out += keep_text ? c : ' ';
+      if (++i < text.size()) out += keep_text ? next : ' ';
       continue;
     }
     const bool quote = (c == '"' && mode != Mode::character) || (c == '\'' && mode != Mode::text);
@@ -116,22 +140,30 @@ std::string blank(std::string_view text, bool keep_text) {
 
 std::string code_only(std::string_view source) { return blank(join_continued(source), false); }
 
+std::string code_in_place(std::string_view source) {
+  std::string joined(source);
+  for (std::size_t at = joined.find('\\'); at != std::string::npos; at = joined.find('\\', at + 1)) {
+    std::size_t length = 0;
+    if (source.substr(at + 1).starts_with("\n")) length = 2;
+    if (source.substr(at + 1).starts_with("\r\n")) length = 3;
+    joined.replace(at, length, length, ' ');
+  }
+  return blank(joined, false);
+}
+
 std::optional<Refusal> check_source(std::string_view device_source) {
   const std::string joined = join_continued(device_source);
   const std::string with_names = blank(joined, true);
   for (std::size_t at = 0; at < with_names.size();) {
     const std::size_t end = std::min(with_names.find('\n', at), with_names.size());
-    if (auto fault = include_fault(with_names.substr(at, end - at))) {
+    if (auto fault = include_fault(std::string_view(with_names).substr(at, end - at))) {
       return Refusal{line_of(with_names, at), std::move(*fault)};
     }
     at = end + 1;
   }
   const std::string code = blank(joined, false);
-  for (const Rule& rule : kRules) {
-    std::smatch match;
-    if (std::regex_search(code, match, std::regex(rule.pattern))) {
-      return Refusal{line_of(code, static_cast<std::size_t>(match.position())), rule.message};
-    }
+  for (const auto& [pattern, message] : compiled_rules()) {
+    if (const auto at = pattern.find(code)) return Refusal{line_of(code, *at), message};
   }
   return std::nullopt;
 }

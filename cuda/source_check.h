@@ -21,4 +21,7 @@ std::optional<Refusal> check_binary(const CudaContract& contract, const CubinFac
 // lines as before.
 std::string code_only(std::string_view source);
 
+// The same with every character at its place in `source`: a continued line is joined by blanks.
+std::string code_in_place(std::string_view source);
+
 }  // namespace kc

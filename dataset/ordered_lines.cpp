@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace kc {
 namespace {
@@ -58,6 +59,7 @@ void for_each_ordered_line(const std::filesystem::path& path, const std::functio
   std::string line;
   for (std::size_t number = 1; lines.next(line); ++number) {
     if (line.find_first_not_of(" \t\r\n") == std::string::npos) continue;
+    if (nested_too_deep(line)) fail(path, number, "lists or objects are nested too deep");
     try {
       visit(ordered_json::parse(line));
     } catch (const ordered_json::exception& error) {

@@ -32,6 +32,7 @@ enum class ParseRules { strict, published };  // published: numeric strings and 
 // direct: one bin piece, with or without stop; its forecast is one-hot. The limit of new tokens does not matter.
 // tool: exactly one call. Harmony messages are read where `<|message|>` occurs; otherwise the tool's name followed by a
 //   JSON object, with or without a round bracket. Strict rules refuse unknown keys (wrong_type).
+//   Arguments that are nested more than 500 deep are bad_json.
 ParsedForecast parse_forecast(std::string_view text, Completion completion, WireFormat wire,
                               ParseRules rules = ParseRules::strict);
 

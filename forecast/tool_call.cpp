@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
+
 namespace kc {
 
 namespace {
@@ -139,6 +141,7 @@ struct Reader {
 };
 
 ParsedForecast read_call(std::string_view arguments, ParseRules rules) {
+  if (nested_too_deep(arguments)) return Unexpected(fail(ParseOutcome::bad_json, "the arguments are nested too deep"));
   const json object = json::parse(arguments, nullptr, false);
   if (object.is_discarded()) return Unexpected(fail(ParseOutcome::bad_json, "the arguments are not JSON"));
   if (!object.is_object()) return Unexpected(fail(ParseOutcome::wrong_type, "the arguments are not an object"));

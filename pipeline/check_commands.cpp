@@ -1,10 +1,12 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "base/table.h"
 #include "cuda/doctor.h"
 #include "measure/doctor.h"
@@ -24,15 +26,33 @@ void print_json(const nlohmann::json& value) {
   std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
 }
 
+// Those with a part for `device`; the others are skipped, but one must remain.
+std::vector<TaskPack> tasks_for(const std::string& device, const std::vector<TaskPack>& packs) {
+  std::vector<TaskPack> kept;
+  std::vector<std::string> skipped;
+  for (const TaskPack& pack : packs) {
+    if (pack.supports(device)) {
+      kept.push_back(pack);
+    } else {
+      skipped.push_back(pack.name);
+    }
+  }
+  if (kept.empty()) {
+    throw Error(ErrorKind::bad_data,
+                fmt::format("nothing to check: no part for {0} in {1}; check another task with --tasks or another part "
+                            "with --device, or name {0} in `devices` of its task.yaml (docs/task-packs.md)",
+                            device, fmt::join(skipped, ", ")));
+  }
+  if (!skipped.empty())
+    log::warning(fmt::format("skipped, without a part for {}: {}", device, fmt::join(skipped, ", ")));
+  return kept;
+}
+
 // The number of findings.
 std::size_t check_on_host(const std::vector<TaskPack>& packs, const DeviceOptions& options, bool json) {
   std::size_t findings = 0;
   nlohmann::json all = nlohmann::json::object();
-  for (const TaskPack& whole : packs) {
-    if (!whole.supports("host")) {
-      std::cout << (json ? "" : fmt::format("{}: not for the host\n", whole.name));
-      continue;
-    }
+  for (const TaskPack& whole : tasks_for("host", packs)) {
     const TaskPack task = pack_for_device(whole, "host");
     const std::vector<TaskFinding> found = check_task(task, options.host, interrupt_token());
     findings += found.size();
@@ -46,11 +66,7 @@ std::size_t check_on_host(const std::vector<TaskPack>& packs, const DeviceOption
 std::size_t check_on_cuda(const std::vector<TaskPack>& packs, const DeviceOptions& options, bool json) {
   std::size_t findings = 0;
   nlohmann::json tasks = nlohmann::json::object();
-  for (const TaskPack& pack : packs) {
-    if (!pack.supports("cuda")) {
-      std::cout << (json ? "" : fmt::format("{}: not for cuda\n", pack.name));
-      continue;
-    }
+  for (const TaskPack& pack : tasks_for("cuda", packs)) {
     const CudaCheck check = check_cuda_task(pack, options.cuda, interrupt_token());
     findings += check.findings.size();
     tasks[check.task] = to_json(check);

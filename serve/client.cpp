@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "measure/machine.h"
 #include "serve/protocol.h"
@@ -30,6 +31,7 @@ std::chrono::milliseconds milliseconds(double seconds) {
 }
 
 std::string message_of(const httplib::Response& response) {
+  if (nested_too_deep(response.body)) return "an answer that is nested too deep";
   const json body = json::parse(response.body, nullptr, false);
   if (body.is_object() && body.contains("error") && body["error"].is_string()) return body["error"].get<std::string>();
   return response.body.substr(0, 200);

@@ -20,8 +20,9 @@ JsonLinesWriter open_lines(const MetricsLogOptions& options) {
   return JsonLinesWriter(file, JsonLinesWriter::Mode::append_repairing);
 }
 
-// The step of a log line; none for an unfinished line.
+// The step of a log line; none for an unfinished line, or one that we never wrote.
 std::int64_t step_of(const std::string& line, std::int64_t none) {
+  if (nested_too_deep(line)) return none;
   const nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
   if (!record.is_object()) return none;
   const auto step = record.find("step");

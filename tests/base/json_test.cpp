@@ -37,6 +37,15 @@ TEST(JsonFile, IsRefusedWhereItIsNestedTooDeep) {
   EXPECT_NO_THROW(parse_json(nested(400), "x.json"));
 }
 
+TEST(Json, BracketsInTextsNestNothing) {
+  EXPECT_TRUE(nested_too_deep(std::string(1'000'000, '[')));
+  EXPECT_TRUE(nested_too_deep("{\"a\\\"\": " + std::string(600, '{')));
+  EXPECT_FALSE(nested_too_deep("[\"\\\"" + std::string(600, '[') + "\"]"));
+  std::string flat = "[";
+  for (int i = 0; i < 600; ++i) flat += "[{}],";
+  EXPECT_FALSE(nested_too_deep(flat));
+}
+
 TEST(Json, ValuesInMessagesAreShort) {
   EXPECT_EQ(shown(1.5), "1.5");
   EXPECT_EQ(shown("a\xff"), "\"a\xef\xbf\xbd\"");
@@ -109,6 +118,15 @@ TEST(JsonLines, FaultsNameFileAndLine) {
   EXPECT_ERROR(lines_of(folder / "x.jsonl"), ErrorKind::bad_data, HasSubstr("x.jsonl:2:"));
   EXPECT_ERROR(lines_of(folder / "none.jsonl"), ErrorKind::bad_data, HasSubstr("none.jsonl"));
   EXPECT_ERROR(lines_of(folder.path()), ErrorKind::bad_data, HasSubstr("directory"));
+}
+
+TEST(JsonLines, ALineThatIsNestedTooDeepIsNamed) {
+  const TempFolder folder;
+  const std::string open(1'000'000, '['), close(1'000'000, ']');
+  folder.write("x.jsonl", "1\n{\"a\": " + open + close + "}\n");
+  folder.write("open.jsonl", open);
+  EXPECT_ERROR(lines_of(folder / "x.jsonl"), ErrorKind::bad_data, AllOf(HasSubstr("x.jsonl:2:"), HasSubstr("deep")));
+  EXPECT_ERROR(lines_of(folder / "open.jsonl"), ErrorKind::bad_data, HasSubstr("open.jsonl:1:"));
 }
 
 TEST(JsonLines, ATruncatedGzipFileIsAnErrorNotAnEarlyEnd) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <ctime>
+#include <utility>
+#include <vector>
 
 #include "cuda/compiler.h"
 #include "tests/cuda/needs_nvrtc.h"
@@ -67,6 +70,32 @@ TEST(CudaSourceCheck, RefusesHostCodeAndForeignFilesInWords) {
   EXPECT_THAT(refusal("void f() { cudaMalloc(&p, 4); }\n"), HasSubstr("CUDA runtime"));
   EXPECT_THAT(refusal("__device__ void f() { printf(\"x\"); }\n"), HasSubstr("device printf"));
   EXPECT_THAT(refusal("torch::Tensor f();\n"), HasSubstr("PyTorch"));
+}
+
+// A candidate's text has no bound, and neither has a line of it.
+TEST(CudaSourceCheck, ReadsLinesOfMegabytes) {
+  constexpr std::size_t kBytes = 4 << 20;
+  const auto filled = [](const std::string& with) {
+    std::string text;
+    while (text.size() < kBytes) text += with;
+    return text;
+  };
+  for (const auto& [before, with] : std::vector<std::pair<std::string, std::string>>{{"", "a"},
+                                                                                     {"#include ", " "},
+                                                                                     {"#include <", "a b "},
+                                                                                     {"int", " "},
+                                                                                     {"", "int main "},
+                                                                                     {"", "cudaMalloc"},
+                                                                                     {"torch", "\\\n"},
+                                                                                     {"#", "/**/"}}) {
+    const std::clock_t began = std::clock();
+    check_source(before + filled(with) + "x");
+    EXPECT_LT(std::clock() - began, CLOCKS_PER_SEC) << before << with;
+  }
+  const auto refusal = check_source("\n" + filled(" a") + "; cudaMalloc" + filled("x") + filled(" ") + "(1)");
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->line, 2);
+  EXPECT_THAT(refusal->message, HasSubstr("CUDA runtime"));
 }
 
 TEST(CudaSourceCheck, AcceptsHonestTextsThatOnlyMentionSuchThings) {

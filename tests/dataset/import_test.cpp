@@ -100,6 +100,9 @@ TEST(ImportRows, BadRowsAreNamedByFileAndLine) {
   const std::string row = kTuned;
   EXPECT_THAT(message_for(row + "{\"task\":"), HasSubstr("rows_a.jsonl:2:"));
   EXPECT_THAT(message_for(row + "{}"), HasSubstr("rows_a.jsonl:2:"));
+  const std::string open(1'000'000, '['), close(1'000'000, ']');
+  EXPECT_THAT(message_for(row + "{\"params\":" + open + close + "}\n"),
+              testing::AllOf(HasSubstr("rows_a.jsonl:2:"), HasSubstr("deep")));
   std::string unknown = row;
   unknown.replace(unknown.find("t.cu"), 4, "u.cu");
   EXPECT_THAT(message_for(unknown), testing::AllOf(HasSubstr("rows_a.jsonl:1:"), HasSubstr("'u.cu'")));

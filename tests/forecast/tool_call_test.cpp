@@ -59,6 +59,19 @@ TEST(ToolParser, NamesEveryFailure) {
   EXPECT_EQ(outcome("still thinking", ParseRules::strict, Completion::truncated), ParseOutcome::truncated);
 }
 
+TEST(ToolParser, ArgumentsThatAreNestedWithoutEndAreNoJson) {
+  const std::string open(1'000'000, '['), close(1'000'000, ']');
+  for (const ParseRules rules : {ParseRules::strict, ParseRules::published}) {
+    for (const std::string& deep : {open, open + close}) {
+      EXPECT_EQ(outcome(call(deep), rules), ParseOutcome::bad_json);
+      EXPECT_EQ(outcome(call("{\"predicted_bin\": " + deep + "}"), rules), ParseOutcome::bad_json);
+      EXPECT_EQ(outcome(call(arguments("5", "0.1", "\"x\"", ", \"more\": " + deep)), rules), ParseOutcome::bad_json);
+      EXPECT_EQ(outcome("submit_kernel_runtime_estimate({\"predicted_bin\": " + deep + "})", rules),
+                ParseOutcome::bad_json);
+    }
+  }
+}
+
 TEST(ToolParser, AllZeroProbabilitiesFail) {
   std::string zero = "{\"predicted_bin\": 4, \"reasoning\": \"x\"";
   for (Bin b = 1; b <= kBins; ++b) zero += ", \"p_" + std::string(bin_name(b)) + "\": 0";

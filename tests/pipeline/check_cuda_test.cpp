@@ -7,6 +7,7 @@
 #include "tests/cuda/cuda_task.h"
 #include "tests/cuda/needs_nvrtc.h"
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 
 namespace kc::test {
 namespace {
@@ -69,6 +70,26 @@ TEST_F(CheckCuda, FindsWhatDoesNotCompileAndWhatComputesWrongly) {
   }
   EXPECT_THAT(found, ::testing::IsSupersetOf({"broken.cu for sm_80: compile_error",
                                               "broken.cu for sm_100a: compile_error", "wrong.cu: incorrect"}));
+}
+
+TEST(Check, ATaskWithoutAPartForTheDeviceIsAnError) {
+  const TaskFiles task;
+  const ProgramResult result = run_program({"measure", {"check", "--device", "cuda", "--tasks", task.path().string()}});
+  EXPECT_EQ(result.exit_code, 3) << result.out;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("no part for cuda in affine"), HasSubstr("task.yaml")));
+}
+
+TEST_F(CheckCuda, SkipsTasksOfAFolderThatHaveNoPartForTheDevice) {
+  const TempFolder folder;
+  const CudaTask with;
+  const TaskFiles without({{"task.yaml", replaced(kTaskYaml, "affine", "host_only")}});
+  std::filesystem::copy(with.folder(), folder / "affine", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(without.path(), folder / "host_only", std::filesystem::copy_options::recursive);
+  const ProgramResult result =
+      run_program({"measure", {"check", "--device", "cuda", "--tasks", folder.path().string(), "--json"}});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("skipped, without a part for cuda: host_only"));
+  EXPECT_EQ(nlohmann::json::parse(result.out).at("tasks").size(), 1);
 }
 
 TEST(Check, RefusesOtherDevices) {

@@ -81,6 +81,24 @@ TEST_F(ClientTest, AServerThatIsSomethingElseIsAnError) {
   other.stop();
 }
 
+TEST_F(ClientTest, AnAnswerThatIsNestedWithoutEndIsAnError) {
+  const std::string deep = "{\"error\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}";
+  for (const int status : {200, 404, 500}) {
+    httplib::Server other;
+    other.Get(".*", [&](const httplib::Request&, httplib::Response& response) {
+      response.status = status;
+      response.set_content(deep, "application/json");
+    });
+    const int port = other.bind_to_any_port("127.0.0.1");
+    std::jthread thread([&] { other.listen_after_bind(); });
+    while (!other.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const auto remote = make_remote_measurer("http://127.0.0.1:" + std::to_string(port), impatient());
+    EXPECT_ERROR(remote->provenance(task_), status == 500 ? ErrorKind::environment : ErrorKind::bad_data,
+                 HasSubstr("nested too deep"));
+    other.stop();
+  }
+}
+
 TEST_F(ClientTest, AnotherTaskOfThatNameIsRefused) {
   const auto device = make_fake_measurer();
   const RunningServer server(*device, {task_});

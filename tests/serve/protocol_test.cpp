@@ -65,8 +65,8 @@ TEST(Protocol, RubbishIsRefusedWithTheField) {
 }
 
 TEST(Protocol, DeeplyNestedTextIsOnlyRubbish) {
-  EXPECT_ERROR(job_of(std::string(200000, '[')), ErrorKind::bad_data, ::testing::_);
-  EXPECT_ERROR(job_of(std::string(100000, '[') + std::string(100000, ']')), ErrorKind::bad_data, ::testing::_);
+  EXPECT_ERROR(job_of(std::string(1'000'000, '[')), ErrorKind::bad_data, ::testing::_);
+  EXPECT_ERROR(job_of(std::string(1'000'000, '[') + std::string(1'000'000, ']')), ErrorKind::bad_data, ::testing::_);
 }
 
 TEST(Protocol, OnlyUtf8Travels) {

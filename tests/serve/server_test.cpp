@@ -102,8 +102,9 @@ TEST_F(ServerTest, NothingIsToldWithoutTheToken) {
 }
 
 TEST_F(ServerTest, RubbishIsAFourHundred) {
-  for (const std::string& body : {std::string(), std::string("{"), std::string("[]"), std::string("\xFF\xFE"),
-                                  std::string(R"({"id": 1})"), std::string(5000, '[')}) {
+  for (const std::string& body :
+       {std::string(), std::string("{"), std::string("[]"), std::string("\xFF\xFE"), std::string(R"({"id": 1})"),
+        std::string(5000, '['), R"({"candidates":)" + std::string(5000, '[') + std::string(5000, ']') + "}"}) {
     EXPECT_EQ(post(body), 400) << body.substr(0, 20);
   }
   EXPECT_EQ(post(job(1), "text/plain"), 415);

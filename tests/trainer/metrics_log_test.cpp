@@ -36,6 +36,14 @@ TEST(MetricsLog, DropsWhatAnInterruptedRunWrotePastTheCheckpoint) {
   EXPECT_EQ(steps_in(file), (std::vector<std::int64_t>{1, 2, 3}));
 }
 
+TEST(MetricsLog, DropsALineThatIsNestedWithoutEnd) {
+  const test::TempFolder folder;
+  const auto file = folder.write("metrics.jsonl", "{\"step\":1}\n{\"step\":2,\"x\":" + std::string(1'000'000, '[') +
+                                                      std::string(1'000'000, ']') + "}\n");
+  cut_metrics_after(file, 2);
+  EXPECT_EQ(steps_in(file), std::vector<std::int64_t>{1});
+}
+
 TEST(MetricsLog, OpensANewEventsFileWhenResumed) {
   const test::TempFolder folder;
   {
