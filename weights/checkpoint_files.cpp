@@ -183,8 +183,11 @@ std::int64_t CheckpointFiles::bytes() const {
 std::optional<std::int64_t> CheckpointFiles::stated_bytes() const {
   if (index_.empty()) return std::nullopt;
   const json root = read_json_file(index_);
-  if (!root.contains("metadata") || !root["metadata"].is_object() || !root["metadata"].contains("total_size"))
-    return std::nullopt;
+  if (!root.contains("metadata")) return std::nullopt;
+  if (!root["metadata"].is_object())
+    throw Error(ErrorKind::bad_data, fmt::format("{}: metadata is {}: expected an object, in it total_size",
+                                                 index_.string(), shown(root["metadata"])));
+  if (!root["metadata"].contains("total_size")) return std::nullopt;
   const json& size = root["metadata"]["total_size"];
   const bool whole = size.is_number() && size.get<double>() >= 0 && size.get<double>() < 0x1p53 &&
                      size.get<double>() == std::floor(size.get<double>());

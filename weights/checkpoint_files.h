@@ -46,7 +46,7 @@ class CheckpointFiles {
   const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
   std::int64_t bytes() const;  // of all tensors
   // What the index gives as that sum (metadata.total_size): nothing without an index or without the key. Only verify
-  // looks at it, since no tensor depends on it. Error{bad_data} when it is no whole number.
+  // looks at it, since no tensor depends on it. Error{bad_data} when it is no whole number or metadata is no object.
   std::optional<std::int64_t> stated_bytes() const;
   const std::filesystem::path& index() const { return index_; }  // empty when there is none
 
