@@ -20,6 +20,10 @@ enum class CheckpointLayout {
 // config.json alone, of either layout.
 GptOssConfig load_checkpoint_config(const std::filesystem::path& folder);
 
+// Whether config.json is there and a model's, of any kind (model_type) or in the original layout. Somebody else's, or
+// one that cannot be read, is not.
+bool has_model_config(const std::filesystem::path& folder);
+
 struct StoredTensor {
   const SafetensorsFile* file = nullptr;
   const TensorEntry* entry = nullptr;
