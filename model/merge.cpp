@@ -180,8 +180,7 @@ void add_merge_command(CommandLine& line) {
   arguments->line->option("--model", arguments->model, "model folder of the base", true)
       .option("--adapter", arguments->adapter, "adapter folder (adapter_config.json), or a checkpoint that is one",
               true)
-      .option("--out", arguments->out,
-              "folder of the result; a model folder there is replaced when no other file would be lost", true);
+      .option("--out", arguments->out, kOutputHelp, true);
 }
 
 }  // namespace kc

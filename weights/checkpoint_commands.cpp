@@ -111,9 +111,7 @@ void add_convert_command(CommandLine& line) {
                              "  checkpoint convert --model gpt-oss-20b/original --out hf --experts mxfp4\n"
                              "  checkpoint convert --model small --out small-fp32 --dtype float32 --experts bf16",
                              convert_folder);
-  arguments->line
-      ->option("--out", arguments->out,
-               "folder of the result; a model folder there is replaced when no other file would be lost", true)
+  arguments->line->option("--out", arguments->out, kOutputHelp, true)
       .option("--dtype", arguments->dtype, "float32 or bfloat16; default: as stored")
       .option("--experts", arguments->experts, "bf16 (expanded to --dtype) or mxfp4 (kept packed); default: as stored")
       .option("--shard-gb", arguments->shard_gb, "largest size of one file");

@@ -20,12 +20,13 @@ namespace fs = std::filesystem;
 constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 
+bool is_original(const json& config) {
+  return config.is_object() && !config.contains("model_type") && config.contains("num_experts") &&
+         config.contains("rope_scaling_factor");
+}
+
 CheckpointLayout layout_of(const fs::path& config_json) {
-  const json root = read_json_file(config_json);
-  return root.is_object() && !root.contains("model_type") && root.contains("num_experts") &&
-                 root.contains("rope_scaling_factor")
-             ? CheckpointLayout::original
-             : CheckpointLayout::hugging_face;
+  return is_original(read_json_file(config_json)) ? CheckpointLayout::original : CheckpointLayout::hugging_face;
 }
 
 std::set<fs::path> weight_files(const fs::path& folder) {
@@ -44,6 +45,17 @@ bool is_expert_matrix(const std::string& name) {
 GptOssConfig load_checkpoint_config(const fs::path& folder) {
   const fs::path file = folder / "config.json";
   return layout_of(file) == CheckpointLayout::original ? load_original_config(file) : load_gpt_oss_config(file);
+}
+
+bool has_model_config(const fs::path& folder) {
+  const fs::path file = folder / "config.json";
+  if (!fs::is_regular_file(file)) return false;
+  try {
+    const json config = read_json_file(file);
+    return config.contains("model_type") || is_original(config);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 CheckpointFiles::CheckpointFiles(const fs::path& folder, bool tolerant) : folder_(folder) {
@@ -183,8 +195,11 @@ std::int64_t CheckpointFiles::bytes() const {
 std::optional<std::int64_t> CheckpointFiles::stated_bytes() const {
   if (index_.empty()) return std::nullopt;
   const json root = read_json_file(index_);
-  if (!root.contains("metadata") || !root["metadata"].is_object() || !root["metadata"].contains("total_size"))
-    return std::nullopt;
+  if (!root.contains("metadata")) return std::nullopt;
+  if (!root["metadata"].is_object())
+    throw Error(ErrorKind::bad_data, fmt::format("{}: metadata is {}: expected an object, in it total_size",
+                                                 index_.string(), shown(root["metadata"])));
+  if (!root["metadata"].contains("total_size")) return std::nullopt;
   const json& size = root["metadata"]["total_size"];
   const bool whole = size.is_number() && size.get<double>() >= 0 && size.get<double>() < 0x1p53 &&
                      size.get<double>() == std::floor(size.get<double>());

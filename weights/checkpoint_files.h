@@ -20,6 +20,10 @@ enum class CheckpointLayout {
 // config.json alone, of either layout.
 GptOssConfig load_checkpoint_config(const std::filesystem::path& folder);
 
+// Whether config.json is there and a model's, of any kind (model_type) or in the original layout. Somebody else's, or
+// one that cannot be read, is not.
+bool has_model_config(const std::filesystem::path& folder);
+
 struct StoredTensor {
   const SafetensorsFile* file = nullptr;
   const TensorEntry* entry = nullptr;
@@ -46,7 +50,7 @@ class CheckpointFiles {
   const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
   std::int64_t bytes() const;  // of all tensors
   // What the index gives as that sum (metadata.total_size): nothing without an index or without the key. Only verify
-  // looks at it, since no tensor depends on it. Error{bad_data} when it is no whole number.
+  // looks at it, since no tensor depends on it. Error{bad_data} when it is no whole number or metadata is no object.
   std::optional<std::int64_t> stated_bytes() const;
   const std::filesystem::path& index() const { return index_; }  // empty when there is none
 

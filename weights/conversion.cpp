@@ -1,6 +1,10 @@
 #include "weights/conversion.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -66,10 +70,34 @@ bool is_copied(const fs::directory_entry& entry) {
          !is_rewritten(name);
 }
 
-// model.safetensors, or model-00001-of-00002.safetensors.
+// model.safetensors, or model-00001-of-00002.safetensors with any ten digits.
 bool is_weight_file(const std::string& name) {
-  return name == "model.safetensors" || (name.starts_with("model-") && name.ends_with(".safetensors") &&
-                                         name.find_first_not_of("0123456789", 6) == name.find("-of-"));
+  constexpr std::string_view kShard = "model-00000-of-00000.safetensors";
+  return name == "model.safetensors" ||
+         std::equal(name.begin(), name.end(), kShard.begin(), kShard.end(), [](char found, char wanted) {
+           return wanted == '0' ? found >= '0' && found <= '9' : found == wanted;
+         });
+}
+
+bool is_mount_point(const fs::path& path) {
+  struct statx found = {};
+  return ::statx(AT_FDCWD, path.c_str(), AT_NO_AUTOMOUNT, 0, &found) == 0 &&
+         (found.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+// Why the finished folder must not, or could not, be renamed to `out`; empty: nothing is in the way.
+std::string irreplaceable(const fs::path& out) {
+  const fs::path entry = out.has_filename() ? out : out.parent_path();
+  if (entry.empty()) return "is empty: give the name of a folder";
+  if (fs::is_symlink(entry))
+    return fmt::format(
+        "is a symbolic link, which the result would replace: give the folder itself, {}, or another place",
+        fs::read_symlink(entry).string());
+  std::error_code ignored;
+  if (entry.filename() == "." || entry.filename() == ".." || fs::equivalent(entry, ".", ignored))
+    return "is the current folder, or ends in . or .., and cannot be replaced: give another place";
+  return is_mount_point(entry) ? "is a mount point, which cannot be replaced: give a folder in it, or another place"
+                               : "";
 }
 
 // Names in `out` that are no model's weights and would not be in a result whose other files come from `copied_from`.
@@ -106,13 +134,14 @@ void require_output_folder(const fs::path& out, const fs::path& copied_from, con
     if (std::mismatch(from.begin(), from.end(), place.begin(), place.end()).first == from.end())
       refuse("is the folder " + folder.string() + ", which is read, or lies in it: give another place");
   }
+  if (const std::string problem = irreplaceable(out); !problem.empty()) refuse(problem);
   if (!fs::exists(out)) {
     const fs::path parent = fs::absolute(out.has_filename() ? out : out.parent_path()).parent_path();
     if (!fs::is_directory(parent)) refuse("the folder " + parent.string() + " is not there: make it first");
     return;
   }
-  if (!fs::is_directory(out) || (!fs::is_empty(out) && !fs::exists(out / "config.json")))
-    refuse("exists and is no model folder: give another place");
+  if (!fs::is_directory(out) || (!fs::is_empty(out) && !has_model_config(out)))
+    refuse("exists and is no model folder (no config.json of a model): give another place");
   const std::vector<std::string> strangers = would_be_lost(out, copied_from);
   if (!strangers.empty())
     refuse(fmt::format("holds {}{}, which the result would not have: move it away, or give another place",

@@ -32,10 +32,18 @@ struct Conversion {
 Conversion convert_checkpoint(const std::filesystem::path& folder, const std::filesystem::path& out,
                               const ConversionOptions& options, const std::stop_token& stop = {});
 
+// Of --out, in every such command.
+inline constexpr const char* kOutputHelp =
+    "folder of the result; a model folder there is replaced when no other file would be lost. No symbolic link, "
+    "current "
+    "folder or mount point: these cannot be replaced";
+
 // What convert and others that write a folder beside an old one share. Where the result may go: to a new name in a
-// folder that is there, into an empty folder, or over a model folder of which nothing is lost: it may hold config.json,
-// manifest.json, weights and their index, and files of the names that the result brings from `copied_from`. Anything
-// else there, and a place that is one of the folders read or inside it, is Error{usage}.
+// folder that is there, into an empty folder, or over a model folder of which nothing is lost: it holds config.json
+// with a model_type (or the original layout's), and may hold manifest.json, weights and their index, and files of the
+// names that the result brings from `copied_from`. Anything else there, a place that is one of the folders read or
+// inside it, and one that a rename cannot replace by a folder (symbolic link, current folder, mount point) is
+// Error{usage}.
 void require_output_folder(const std::filesystem::path& out, const std::filesystem::path& copied_from,
                            const std::vector<std::filesystem::path>& read);
 // Every regular file of `folder` but weights, index, config.json, dtypes.json and manifest.json.

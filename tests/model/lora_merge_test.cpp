@@ -241,7 +241,7 @@ TEST_F(MergeFolders, AreNotWrittenOverWhatIsReadOrIsNoModel) {
   fs::create_directories(out());
   write_file_atomically(out() / "letter.txt", "dear");
   EXPECT_ERROR(merge_adapter(base(), adapter(), out(), {}), ErrorKind::usage, testing::HasSubstr("no model folder"));
-  write_file_atomically(out() / "config.json", "{}");
+  write_file_atomically(out() / "config.json", R"({"model_type": "gpt_oss"})");
   EXPECT_ERROR(merge_adapter(base(), adapter(), out(), {}), ErrorKind::usage, testing::HasSubstr("letter.txt"));
   EXPECT_TRUE(fs::exists(out() / "letter.txt"));
 }

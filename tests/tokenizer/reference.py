@@ -2,8 +2,9 @@
 """Token ids by tiktoken and by Hugging Face tokenizers, for the tests of byte-pair vocabularies and for the benchmark.
 
   reference.py parity FOLDER VOCABULARY [--bundle DIR] [--megabytes N] [--kernels N] [--json FILE]
-      writes texts (NAME.txt), tiktoken's ids of o200k_harmony (NAME.tiktoken.i32) and, by tokenizers from the
-      tokenizer.json in FILE, NAME.tokenizers.i32; VOCABULARY is o200k_base.tiktoken, gzip or not
+      writes texts (NAME.txt) and ids: tiktoken's of o200k_harmony (NAME.tiktoken.i32) or, with FILE, a tokenizer.json,
+      those of tokenizers (NAME.tokenizers.i32); VOCABULARY is o200k_base.tiktoken, gzip or not. In these names of
+      special tokens are text; in those of named.txt, named.PACKAGE.i32, they are the tokens
   reference.py transformers FOLDER
       AutoTokenizer of FOLDER encodes text.txt to text.i32, decodes that to decoded.txt; named.txt: bos, eos, pad
   reference.py convert VOCABULARY FILE
@@ -124,17 +125,24 @@ def parity(args):
     folder = pathlib.Path(args.folder)
     with tempfile.TemporaryDirectory() as cache:
         encoding = o200k_harmony(args.vocabulary, cache)
-    fast = None
+    # The two packages agree only on equal terms. tiktoken leaves it to the caller whether "<|end|>" in a text is text
+    # (encode_ordinary) or a token (allowed_special); tokenizers always joins the added tokens of its file. So for user
+    # text, where the name is text, tokenizers gets a file without any.
+    package, plain, named = "tiktoken", encoding.encode_ordinary, lambda text: encoding.encode(text, allowed_special="all")
     if args.json:
         import tokenizers
-        # tokenizers joins added tokens wherever they stand; user text is encoded without any.
-        plain = json.loads(pathlib.Path(args.json).read_text(encoding="utf-8")) | {"added_tokens": []}
-        fast = tokenizers.Tokenizer.from_str(json.dumps(plain))
+        content = pathlib.Path(args.json).read_text(encoding="utf-8")
+        without = tokenizers.Tokenizer.from_str(json.dumps(json.loads(content) | {"added_tokens": []}))
+        joining = tokenizers.Tokenizer.from_str(content)
+        package = "tokenizers"
+        plain = lambda text: without.encode(text, add_special_tokens=False).ids
+        named = lambda text: joining.encode(text, add_special_tokens=False).ids
     for name, text in texts(args.bundle, args.megabytes, args.kernels):
         (folder / f"{name}.txt").write_bytes(text.encode())
-        array.array("i", encoding.encode_ordinary(text)).tofile(open(folder / f"{name}.tiktoken.i32", "wb"))
-        if fast:
-            array.array("i", fast.encode(text, add_special_tokens=False).ids).tofile(open(folder / f"{name}.tokenizers.i32", "wb"))
+        array.array("i", plain(text)).tofile(open(folder / f"{name}.{package}.i32", "wb"))
+        if name == "mixed":
+            (folder / "named.txt").write_bytes(text[:500_000].encode())
+            array.array("i", named(text[:500_000])).tofile(open(folder / f"named.{package}.i32", "wb"))
 
 
 def convert(args):

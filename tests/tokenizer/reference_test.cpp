@@ -20,21 +20,32 @@ struct Parity {
   std::size_t tokens = 0;
 };
 
-// Compares every text of the folder with the ids that `package` gave it.
+void expect_ids(const Tokenizer& tokenizer, const std::string& text, bool specials, const std::filesystem::path& file) {
+  const std::vector<TokenId> expected = test::read_ids(file);
+  const std::vector<TokenId> ids = tokenizer.encode(text, specials);
+  const auto differs = std::mismatch(ids.begin(), ids.end(), expected.begin(), expected.end());
+  EXPECT_EQ(ids.size(), expected.size()) << file;
+  EXPECT_TRUE(ids == expected) << file << ": ids differ from number " << differs.first - ids.begin() << " on";
+  EXPECT_TRUE(tokenizer.decode(ids) == text) << file;
+}
+
+// Compares every text of the folder with the ids that `package` gave it. Names of special tokens in it are text.
 void compare(const Tokenizer& tokenizer, const std::filesystem::path& folder, const std::string& package,
              Parity& parity) {
   for (const char* name : {"kernels", "mixed", "characters", "bytes", "runs"}) {
     const std::string text = read_file(folder / (std::string(name) + ".txt"));
-    const std::vector<TokenId> expected = test::read_ids(folder / (std::string(name) + "." + package + ".i32"));
-    const std::vector<TokenId> ids = tokenizer.encode(text, false);
-    const auto differs = std::mismatch(ids.begin(), ids.end(), expected.begin(), expected.end());
-    EXPECT_EQ(ids.size(), expected.size()) << name;
-    EXPECT_TRUE(ids == expected) << package << " differs on " << name << " from id " << differs.first - ids.begin()
-                                 << " on";
-    EXPECT_TRUE(tokenizer.decode(ids) == text) << name;
+    const std::filesystem::path file = folder / (std::string(name) + "." + package + ".i32");
+    expect_ids(tokenizer, text, false, file);
     parity.bytes += text.size();
-    parity.tokens += ids.size();
+    parity.tokens += std::filesystem::file_size(file) / sizeof(TokenId);
   }
+}
+
+// Likewise, where those names are special tokens: of o200k_harmony, or those that the tokenizer.json adds.
+void compare_named(const Tokenizer& tokenizer, const std::filesystem::path& folder, const std::string& package) {
+  const std::string text = read_file(folder / "named.txt");
+  ASSERT_NE(text.find("<|end|>"), std::string::npos);
+  expect_ids(tokenizer, text, true, folder / ("named." + package + ".i32"));
 }
 
 TEST(TokenizerReference, TenMegabytesOfMixedTextHaveTheIdsOfTiktoken) {
@@ -46,19 +57,20 @@ TEST(TokenizerReference, TenMegabytesOfMixedTextHaveTheIdsOfTiktoken) {
   ASSERT_EQ(code, 0);
   Parity parity;
   compare(*test::o200k(), folder.path(), "tiktoken", parity);
+  compare_named(*test::o200k(), folder.path(), "tiktoken");
   EXPECT_GE(parity.bytes, 10'000'000U);
   std::printf("tiktoken: %zu bytes, %zu tokens equal\n", parity.bytes, parity.tokens);
 }
 
 // Our tokenizer.json, read by tokenizers; and transformers' own tokenizer.json, read by us.
-TEST(TokenizerReference, TokenizersGivesTheSameIdsFromEitherFile) {
+TEST(TokenizerReference, TenMegabytesHaveTheIdsOfTokenizersFromEitherFile) {
   if (test::o200k() == nullptr) GTEST_SKIP() << test::kNoO200k;
   const test::TempFolder folder;
   test::o200k()->save(folder.path());
   const std::string ours = (folder.path() / "tokenizer.json").string();
   const std::string theirs = (folder.path() / "converted.json").string();
   const std::string parity_call = "parity " + folder.path().string() + " " + test::o200k_file().string() +
-                                  " --bundle " + test::shared_data().string() + " --megabytes 1 --kernels 1 --json ";
+                                  " --bundle " + test::shared_data().string() + " --megabytes 6 --kernels 4.2 --json ";
   const int code = test::run_reference("convert " + test::o200k_file().string() + " " + theirs);
   if (code == test::kPackageMissing) GTEST_SKIP() << kNoPackage;
   ASSERT_EQ(code, 0);
@@ -74,6 +86,8 @@ TEST(TokenizerReference, TokenizersGivesTheSameIdsFromEitherFile) {
     Parity parity;
     compare(*converted, folder.path(), "tokenizers", parity);
     compare(*test::o200k(), folder.path(), "tokenizers", parity);
+    compare_named(json == ours ? *test::o200k() : *converted, folder.path(), "tokenizers");
+    EXPECT_GE(parity.bytes / 2, 10'000'000U);
     std::printf("tokenizers: %zu bytes, %zu tokens equal\n", parity.bytes / 2, parity.tokens / 2);
   }
 }

@@ -263,6 +263,12 @@ TEST_F(Verifying, ComparesTheSizeThatTheIndexStates) {
   root["metadata"]["total_size"] = "many";
   write_json_file(index, root);
   EXPECT_THAT(verify_checkpoint(path()).problems, ElementsAre(AllOf(HasSubstr("total_size"), HasSubstr("many"))));
+  for (const nlohmann::json& no_object : {nlohmann::json("total_size"), nlohmann::json(nullptr), nlohmann::json(3)}) {
+    root["metadata"] = no_object;
+    write_json_file(index, root);
+    EXPECT_THAT(verify_checkpoint(path()).problems,
+                ElementsAre(AllOf(HasSubstr("index.json: metadata is " + no_object.dump()), HasSubstr("object"))));
+  }
   root.erase("metadata");
   write_json_file(index, root);
   EXPECT_THAT(verify_checkpoint(path()).problems, IsEmpty());
