@@ -11,6 +11,8 @@
 namespace kc {
 namespace {
 
+constexpr std::size_t kShown = 100;  // bytes of a pattern in a message
+
 std::string message_of(int code) {
   std::array<PCRE2_UCHAR, 200> text{};
   pcre2_get_error_message(code, text.data(), text.size());
@@ -23,6 +25,15 @@ PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(te
 
 struct Pattern::Impl {
   std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code{nullptr, pcre2_code_free};
+
+  std::optional<std::size_t> match(std::string_view text, std::uint32_t options) const {
+    const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> data(
+        pcre2_match_data_create_from_pattern(code.get(), nullptr), pcre2_match_data_free);
+    const int count = pcre2_match(code.get(), units(text), text.size(), 0, options, data.get(), nullptr);
+    if (count == PCRE2_ERROR_NOMATCH) return std::nullopt;
+    if (count < 0) throw Error(ErrorKind::internal, "a pattern was not searched to its end: " + message_of(count));
+    return pcre2_get_ovector_pointer(data.get())[0];
+  }
 };
 
 Pattern::Pattern(std::string_view expression) : impl_(std::make_unique<Impl>()) {
@@ -30,8 +41,8 @@ Pattern::Pattern(std::string_view expression) : impl_(std::make_unique<Impl>()) 
   std::size_t offset = 0;
   impl_->code.reset(pcre2_compile(units(expression), expression.size(), 0, &fault, &offset, nullptr));
   if (!impl_->code)
-    throw Error(ErrorKind::internal, "PCRE2 refuses the pattern '" + std::string(expression) + "' at byte " +
-                                         std::to_string(offset) + ": " + message_of(fault));
+    throw Error(ErrorKind::internal, "PCRE2 refuses the pattern '" + std::string(expression.substr(0, kShown)) +
+                                         "' at byte " + std::to_string(offset) + ": " + message_of(fault));
   pcre2_jit_compile(impl_->code.get(), PCRE2_JIT_COMPLETE);  // else interpreted: slower, the same matches
 }
 
@@ -39,13 +50,10 @@ Pattern::~Pattern() = default;
 Pattern::Pattern(Pattern&&) noexcept = default;
 Pattern& Pattern::operator=(Pattern&&) noexcept = default;
 
-std::optional<std::size_t> Pattern::find(std::string_view text) const {
-  const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match(
-      pcre2_match_data_create_from_pattern(impl_->code.get(), nullptr), pcre2_match_data_free);
-  const int count = pcre2_match(impl_->code.get(), units(text), text.size(), 0, 0, match.get(), nullptr);
-  if (count == PCRE2_ERROR_NOMATCH) return std::nullopt;
-  if (count < 0) throw Error(ErrorKind::internal, "a pattern was not searched to its end: " + message_of(count));
-  return pcre2_get_ovector_pointer(match.get())[0];
+std::optional<std::size_t> Pattern::find(std::string_view text) const { return impl_->match(text, 0); }
+
+bool Pattern::matches(std::string_view text) const {
+  return impl_->match(text, PCRE2_ANCHORED | PCRE2_ENDANCHORED).has_value();
 }
 
 }  // namespace kc

@@ -18,6 +18,8 @@ class Pattern {
 
   // Where the first match begins. Several threads may ask at once.
   std::optional<std::size_t> find(std::string_view text) const;
+  // Whether it matches all of the text. Error{internal}, as of find, when that takes more steps than PCRE2 allows.
+  bool matches(std::string_view text) const;
 
  private:
   struct Impl;

@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <regex>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/pattern.h"
 #include "model/lora_files_torch.h"
 #include "model/lora_targets_torch.h"
 
@@ -139,9 +139,9 @@ bool matches(const AdapterConfig& config, const std::string& target, const Adapt
   if (!config.pattern) return names(target, module.name);
   if (target == "all-linear") return module.name != "lm_head";
   try {
-    return std::regex_match(module.name, std::regex(target));
-  } catch (const std::regex_error&) {
-    fail(file, "target_modules", fmt::format("\"{}\" is not a regular expression that is understood here", target));
+    return Pattern(target).matches(module.name);
+  } catch (const Error& e) {
+    fail(file, "target_modules", fmt::format("is no regular expression that is understood here: {}", e.what()));
   }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <regex>
 #include <thread>
 
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/pattern.h"
 #include "measure/machine.h"
 #include "serve/protocol.h"
 
@@ -198,8 +198,8 @@ class RemoteMeasurer : public Measurer {
 }  // namespace
 
 std::unique_ptr<Measurer> make_remote_measurer(const std::string& url, const RemoteOptions& options) {
-  static const std::regex form(R"(http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5})");
-  if (!std::regex_match(url, form)) {
+  static const Pattern form(R"(http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5})");
+  if (!form.matches(url)) {
     throw Error(ErrorKind::usage, fmt::format("'{}' is no address of a server: expected http://HOST:PORT", url));
   }
   return std::make_unique<RemoteMeasurer>(url, options);

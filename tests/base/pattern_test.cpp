@@ -15,6 +15,17 @@ TEST(Pattern, FindsTheFirstMatch) {
   EXPECT_ERROR(Pattern("a("), ErrorKind::internal, ::testing::HasSubstr("'a('"));
 }
 
+TEST(Pattern, MatchesAllOfATextOrNothing) {
+  const Pattern either("a|ab");
+  EXPECT_TRUE(either.matches("ab"));
+  EXPECT_FALSE(either.matches("abc"));
+  EXPECT_FALSE(either.matches("xab"));
+  EXPECT_TRUE(Pattern(R"(.*\.[qv]_proj)").matches("model.layers.0.self_attn.q_proj"));
+  EXPECT_ERROR(Pattern("(a|aa)+[bc]").matches(std::string(60, 'a')), ErrorKind::internal,
+               ::testing::HasSubstr("its end"));
+  EXPECT_ERROR(Pattern(std::string(1000000, '(')), ErrorKind::internal, ::testing::HasSubstr("PCRE2 refuses"));
+}
+
 TEST(Pattern, RepetitionsRunOverMegabytes) {
   const std::string long_word(4 << 20, 'a');
   EXPECT_EQ(Pattern(R"(\bf\w*\s*\()").find("f" + long_word + "("), 0);

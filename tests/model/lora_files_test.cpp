@@ -136,6 +136,10 @@ TEST_F(AdapterFolder, ATargetThatMatchesNothingIsNamed) {
   edit_config([](json& c) { c["target_parameters"].push_back("mlp.experts.up_proj"); });
   expect_refused({"target_parameters", "\"mlp.experts.up_proj\" matches nothing"});
   save(everything());
+  edit_config([](json& c) { c["target_modules"] = std::string(1000000, '('); });
+  expect_refused({"adapter_config.json", "target_modules", "no regular expression that is understood here"});
+  edit_config([](json& c) { c["target_modules"] = "([a-z0-9_.]|[a-z0-9_.][a-z0-9_.])+[!?]"; });
+  expect_refused({"adapter_config.json", "target_modules", "no regular expression that is understood here"});
   edit_config([](json& c) { c["target_modules"] = ".*\\.foo_proj"; });
   expect_refused({"\".*\\.foo_proj\" matches nothing"});
 }
