@@ -199,6 +199,8 @@ std::optional<RunnerFailure> Runner::wait_until_loaded() {
   return RunnerFailure{MeasurementStatus::timeout, fmt::format("loading took longer than {} s", kLoadTimeout)};
 }
 
+bool Runner::has_ended() { return impl_->process.has_ended(); }
+
 std::optional<RunnerFailure> Runner::announce(const TurnSpec& turn) {
   Impl& self = *impl_;
   RunnerControl& control = *self.control;

@@ -58,6 +58,9 @@ class Runner {
   // Waits until the library is loaded (static initialisers run then).
   std::optional<RunnerFailure> wait_until_loaded();
 
+  // Whether its process has ended, by whatever hand. To be asked when no turn is on.
+  bool has_ended();
+
   // Announces a turn and waits until the runner spins.
   std::optional<RunnerFailure> announce(const TurnSpec& turn);
   // The outputs are poisoned; waits until the runner's cache holds their lines, then holds its core. The inputs must be
