@@ -253,20 +253,21 @@ Expected<ExtractedDevice, std::string> extract_device_code(std::string_view text
   if (!is_python) return extract_from_cuda(source);
   std::string joined;
   std::vector<PythonText> device;
+  std::vector<PythonText> pieces;  // of a kernel whose body is another text
   const std::vector<PythonText> literals = python_texts(source);
   for (const PythonText& literal : literals) {
-    const bool is_device = has(literal.text, R"(\b(__global__|__device__)\b)") && has(literal.text, R"(\{)");
-    if (!is_device) continue;
-    device.push_back(literal);
-    joined += literal.text + "\n";
+    if (!has(literal.text, R"(\b(__global__|__device__)\b)")) continue;
+    const bool has_body = has(literal.text, R"(\{)");
+    (has_body ? device : pieces).push_back(literal);
+    if (has_body) joined += literal.text + "\n";
   }
+  if (const auto how = python_building(source, literals, joined.empty() ? pieces : device))
+    return Unexpected(fmt::format("device code is built at run time ({})", *how));
   if (joined.empty()) {
     if (has(collapse_blanks(source), R"(@triton\.jit|import\s+triton)"))
       return Unexpected(std::string("a Triton kernel, not CUDA"));
     return Unexpected(std::string("no device code: it calls operations of PyTorch"));
   }
-  if (const auto how = python_building(source, literals, device))
-    return Unexpected(fmt::format("device code is built at run time ({})", *how));
   return extract_from_cuda(joined);
 }
 

@@ -46,7 +46,7 @@ struct PythonText {
 std::vector<PythonText> python_texts(std::string_view source);
 
 // How the program makes another text of one of `some` of its literals, be it at the literal or where the variable is
-// used that it was assigned to: "an f-string in line 3", "the operator % in line 4", ".format(...) in line 12".
+// used that it was assigned to: "an f-string in line 3", "the operator + in line 4", ".format(...) in line 12".
 std::optional<std::string> python_building(std::string_view source, const std::vector<PythonText>& all,
                                            const std::vector<PythonText>& some);
 

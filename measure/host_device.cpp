@@ -154,7 +154,8 @@ class HostMeasurer : public Measurer {
     std::optional<OpenSession> last = std::exchange(last_session_, std::nullopt);
     const auto now = std::chrono::steady_clock::now();
     if (last && last->task == &task && last->cores == cores && last->thread == ::gettid() &&
-        now - last->opened < kSessionAge && last->candidates + candidates <= kSessionSize) {
+        now - last->opened < kSessionAge && last->candidates + candidates <= kSessionSize &&
+        last->session->is_alive()) {
       return last;
     }
     last.reset();  // its memory, before the next one takes its own

@@ -199,6 +199,8 @@ std::optional<RunnerFailure> Runner::wait_until_loaded() {
   return RunnerFailure{MeasurementStatus::timeout, fmt::format("loading took longer than {} s", kLoadTimeout)};
 }
 
+bool Runner::has_ended() { return impl_->process.has_ended(); }
+
 std::optional<RunnerFailure> Runner::announce(const TurnSpec& turn) {
   Impl& self = *impl_;
   RunnerControl& control = *self.control;
@@ -241,11 +243,8 @@ std::optional<RunnerFailure> Runner::hand_over_outputs() {
   return failure;
 }
 
-void Runner::warm_inputs(std::size_t bytes) {
-  if (impl_->hold != nullptr && impl_->hold->read(inputs().first(bytes))) return;
-  throw Error(ErrorKind::environment,
-              "the inputs could not be brought into the caches: the machine was too busy, or they are too large; end "
-              "other programs, or say `cache: cold` in task.yaml");
+bool Runner::warm_inputs(std::size_t bytes) {
+  return impl_->hold != nullptr && impl_->hold->read(inputs().first(bytes));
 }
 
 std::optional<RunnerFailure> Runner::launch(std::int64_t& nanoseconds) {

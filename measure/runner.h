@@ -58,14 +58,17 @@ class Runner {
   // Waits until the library is loaded (static initialisers run then).
   std::optional<RunnerFailure> wait_until_loaded();
 
+  // Whether its process has ended, by whatever hand. To be asked when no turn is on.
+  bool has_ended();
+
   // Announces a turn and waits until the runner spins.
   std::optional<RunnerFailure> announce(const TurnSpec& turn);
   // The outputs are poisoned; waits until the runner's cache holds their lines, then holds its core. The inputs must be
   // copied after that, and launch() called.
   std::optional<RunnerFailure> hand_over_outputs();
-  // The first `bytes` of the inputs come into the caches of the core that is held. Error{environment} when the core
-  // could not be held for so long.
-  void warm_inputs(std::size_t bytes);
+  // The first `bytes` of the inputs come into the caches of the core that is held. False when the core could not be
+  // held for so long.
+  bool warm_inputs(std::size_t bytes);
   // Starts the launches of the announced turn and waits. Nanoseconds of the whole turn by the harness's clock.
   std::optional<RunnerFailure> launch(std::int64_t& nanoseconds);
 

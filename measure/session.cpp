@@ -112,6 +112,10 @@ Session::Session(const CompileEnvironment& environment, const HostTask& task, co
   seed(0);
 }
 
+bool Session::is_alive() {
+  return !reference_.has_ended() && std::ranges::none_of(seeds_, [](Runner& seed) { return seed.has_ended(); });
+}
+
 Error Session::seed_error(const RunnerFailure& failure) const {
   const bool differs = failure.status == MeasurementStatus::incorrect;
   return Error(ErrorKind::bad_data, fmt::format("task {}: the seed {} {}: {}", task_.pack->name, task_.pack->seed_name,

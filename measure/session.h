@@ -36,6 +36,9 @@ class Session {
   // Starts the reference and the seed and checks the seed. Error{bad_data} names the task when they fail.
   Session(const CompileEnvironment& environment, const HostTask& task, const CorePair& cores, RngStream rng);
 
+  // Whether its reference and all of its seeds still run: somebody else may have ended them since the last call.
+  bool is_alive();
+
   // Status, log, timings and facts (processes, log2_low, log2_high, deterministic) of the library in `folder`, by
   // processes of its own. Error{bad_data} when the seed fails meanwhile.
   Measurement measure(const std::filesystem::path& folder);

@@ -105,6 +105,12 @@ void read_compiler(TaskPack& pack, const YamlReader& node) {
   pack.c_compiler = node.text_or("c_program", "");
 }
 
+int read_threads(const YamlReader& node) {
+  const std::int64_t threads = node.integer();
+  if (threads < 1 || threads > 1024) throw node.fault("expected 1 to 1024");
+  return static_cast<int>(threads);
+}
+
 void read_devices(TaskPack& pack, const YamlReader& root) {
   if (!root.has("devices")) return;
   pack.devices.clear();
@@ -201,8 +207,7 @@ TaskPack load_task_pack(const std::filesystem::path& folder) {
   pack.tolerance = read_tolerance(root.at("tolerance"));
   pack.reference_source = read_source(pack, root.at("reference"));
   read_host_part(pack, root);
-  if (root.has("threads")) pack.threads = static_cast<int>(root.at("threads").integer());
-  if (pack.threads < 1 || pack.threads > 1024) throw root.at("threads").fault("expected 1 to 1024");
+  if (root.has("threads")) pack.threads = read_threads(root.at("threads"));
   if (pack.threads > 1 && !pack.cold_cache) {
     throw root.at("cache").fault("warm is for tasks of one thread: several share no core's caches");
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "measure/cold_copy.h"
 
 namespace kc {
@@ -28,6 +29,14 @@ std::optional<RunnerFailure> check_outputs(const InputPool& pool, const InputSet
     return RunnerFailure{MeasurementStatus::incorrect, fmt::format("case {}: {}", name, *difference)};
   }
   return std::nullopt;
+}
+
+Error cold_inputs(const InputPool& pool, std::size_t bytes) {
+  const TaskPack& pack = *pool.check().pack;
+  return Error(ErrorKind::environment,
+               fmt::format("task {}, case {}: inputs of {} bytes could not be brought into the caches: they are too "
+                           "large, or the machine was too busy; say `cache: cold` in {}, or end other programs",
+                           pack.name, pool.input_case().name, bytes, (pack.folder / "task.yaml").string()));
 }
 
 // Looks within microseconds of a turn's end, in random order, whether all launches have left something everywhere: a
@@ -82,7 +91,7 @@ Expected<double, RunnerFailure> take_turn(Runner& runner, const InputPool& pool,
   for (std::size_t l = 0; l < sets.size(); ++l) {
     copy_past_caches(runner.inputs().subspan(l * bytes, bytes), pool[sets[l]].inputs);
   }
-  if (pool.is_warm()) runner.warm_inputs(sets.size() * bytes);
+  if (pool.is_warm() && !runner.warm_inputs(sets.size() * bytes)) throw cold_inputs(pool, sets.size() * bytes);
   std::int64_t nanoseconds = 0;
   if (auto failure = runner.launch(nanoseconds)) return named(std::move(*failure));
   if (is_early(layout, runner.outputs(), sets.size(), poison, rng)) {

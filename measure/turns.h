@@ -16,7 +16,8 @@ TurnSpec turn_spec(const InputPool& pool, const SetLayout& outputs, std::size_t 
 
 // Launches once on each of these sets of the pool. Nanoseconds per launch, or why the turn is void: the runner's
 // failure, an output that differs, a broken guard. `warm_launches` come before (TurnSpec); what they write is poisoned
-// like everything else.
+// like everything else. Error{environment} names the task when inputs that must be warm could not be brought into the
+// caches.
 Expected<double, RunnerFailure> take_turn(Runner& runner, const InputPool& pool, std::span<const std::size_t> sets,
                                           RngStream& rng, std::size_t warm_launches = 0);
 

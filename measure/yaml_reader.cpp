@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace kc {
 
@@ -59,8 +60,14 @@ std::vector<YamlReader> YamlReader::items() const {
 std::vector<std::pair<std::string, YamlReader>> YamlReader::entries() const {
   if (!node_->yaml.IsMap()) throw fault("expected a map of keys and values");
   std::vector<std::pair<std::string, YamlReader>> entries;
+  std::map<std::string, int> lines;  // where each key stands
   for (const auto& entry : node_->yaml) {
     const std::string key = entry.first.Scalar();
+    const int line = entry.first.Mark().line + 1;
+    if (const auto [twin, added] = lines.emplace(key, line); !added) {
+      throw Error(ErrorKind::bad_data, fmt::format("{}:{}: '{}' stands twice, first in line {}: remove one of them",
+                                                   file_.string(), line, key, twin->second));
+    }
     entries.emplace_back(key, YamlReader(file_, key, {entry.second}));
   }
   return entries;

@@ -21,15 +21,16 @@ class YamlReader {
   // An error to throw: "FILE:LINE: KEY: MESSAGE".
   Error fault(const std::string& message) const;
 
-  // Faults unless the node is a map without other keys than these.
+  // Faults unless the node is a map without other keys than these, each of them once.
   void allow_keys(std::initializer_list<std::string_view> keys) const;
 
   bool has(const std::string& key) const;
   bool is_map() const;
-  YamlReader at(const std::string& key) const;                           // faults when the key is missing
-  std::vector<YamlReader> items() const;                                 // of a list
-  std::vector<std::pair<std::string, YamlReader>> entries() const;       // of a map, in the order of the file
-  std::string text() const;                                              // of a scalar, as it is written
+  YamlReader at(const std::string& key) const;  // faults when the key is missing
+  std::vector<YamlReader> items() const;        // of a list
+  std::vector<std::pair<std::string, YamlReader>> entries()
+      const;                 // of a map, as in the file; faults when a key stands twice
+  std::string text() const;  // of a scalar, as it is written
   std::string text_or(const std::string& key, std::string other) const;  // of a key that may be missing
   std::int64_t integer() const;
   double number() const;

@@ -1,7 +1,10 @@
 // Several sessions in one call, with and without cores for compiling meanwhile.
 #include <gmock/gmock.h>
 
+#include <signal.h>
+
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "tests/measure/task_files.h"
@@ -75,6 +78,32 @@ TEST_F(HostSessionsTest, ASearchThatSendsOneCandidateAtATimeKeepsItsSession) {
   std::thread([&] { other = measure_one(asked[0]); }).join();
   EXPECT_NE(other, "");
   measure_one(asked[0]);  // the processes of the thread that has ended are gone: a session of its own
+}
+
+// Waits until each has ended, without reaping it: that is the session's.
+void kill_processes(const std::string& list) {
+  std::istringstream ids(list);
+  for (pid_t id = 0; ids >> id;) {
+    ::kill(id, SIGKILL);
+    siginfo_t info = {};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(id), &info, WEXITED | WNOWAIT), 0);
+  }
+}
+
+TEST_F(HostSessionsTest, ASessionWhoseProcessesSomebodyKilledIsNotUsedAgain) {
+  const auto measurer = make_host_measurer(quick_options(), 1);
+  const auto asked = requests(3);
+  const auto measure_one = [&](std::size_t i) {
+    const Measurement result = measurer->measure(std::span(&asked[i], 1), {}, {}).at(0);
+    EXPECT_EQ(result.status, MeasurementStatus::ok) << result.log;
+  };
+  measure_one(0);
+  kill_processes(children());
+  measure_one(1);
+  std::string last = children();  // of the seeds' and the reference's processes, one is enough
+  last.erase(0, last.find_last_of(' ', last.find_last_not_of(' ')) + 1);
+  kill_processes(last);
+  measure_one(2);
 }
 
 TEST_F(HostSessionsTest, NoSessionServesMoreThanSixteenCandidates) {

@@ -7,12 +7,14 @@
 #include "measure/host_environment.h"
 #include "measure/session.h"
 #include "measure/statistics.h"
+#include "measure/turns.h"
 #include "tests/measure/task_files.h"
 #include "tests/support/expect_error.h"
 
 namespace kc::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // The honest work `times` over; the barrier keeps the compiler from merging the passes.
@@ -72,6 +74,26 @@ TEST_F(HostTimingTest, WarmInputsNeedTheRightToRealTime) {
   HostOptions options = quick_options();
   options.real_time = false;
   EXPECT_ERROR(measure_source(pack_, kHonestSource, options), ErrorKind::environment, HasSubstr("cache: warm"));
+}
+
+// Nobody holds the core here: a hold that ends before large inputs are read looks the same.
+TEST_F(HostTimingTest, InputsThatDoNotGetWarmAreAnErrorThatNamesTheTaskAndItsFile) {
+  pack_.cold_cache = false;
+  const TemporaryFolder folder;
+  const CompileEnvironment environment = make_compile_environment(quick_options(), folder);
+  const HostTask task = prepare_task(environment, pack_, folder.path(), {});
+  const ArenaSizes sizes = arena_sizes(pack_, reference_outputs(pack_));
+  Runner runner(environment, {.folder = task.reference_folder,
+                              .function = "reference",
+                              .input_bytes = sizes.inputs,
+                              .output_bytes = sizes.outputs});
+  ASSERT_FALSE(runner.wait_until_loaded());
+  InputPool pool(pack_, pack_.cases[1], runner, RngStream(1));
+  pool.ensure(1);
+  RngStream rng(2);
+  const std::size_t set = 0;
+  EXPECT_ERROR(static_cast<void>(take_turn(runner, pool, std::span(&set, 1), rng)), ErrorKind::environment,
+               AllOf(HasSubstr("task affine, case odd"), HasSubstr((pack_.folder / "task.yaml").string())));
 }
 
 TEST_F(HostTimingTest, TimesAreNanosecondsOfOneLaunch) {

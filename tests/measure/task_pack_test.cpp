@@ -37,6 +37,21 @@ TEST(TaskPack, RefusesAnUnknownKeyInsideAnInput) {
   expect_fault("dtype: f32, shape: \"N\", generator", "dtyp: f32, shape: \"N\", generator", "8", "dtyp");
 }
 
+TEST(TaskPack, RefusesAKeyThatStandsTwiceAndNamesBothLines) {
+  expect_fault("work: \"N\"", "work: \"N\"\nthreads: 1\nthreads: 0", "19", "'threads' stands twice, first in line 18");
+  expect_fault("work: \"N\"", "tolerance: {relative: 1, reason: none}", "17",
+               "'tolerance' stands twice, first in line 11");
+  expect_fault("reason: two", "relative: 1, reason: two", "11", "'relative' stands twice");
+  expect_fault("{N: 4001}", "{N: 4001, N: 1}", "6", "'N' stands twice");
+  expect_fault("kind: normal", "kind: normal, kind: gaussian", "8", "'kind' stands twice");
+}
+
+TEST(TaskPack, RefusesANumberOfThreadsThatNoMachineHas) {
+  for (const char* threads : {"0", "1025", "4294967297", "-4294967295"}) {
+    expect_fault("work: \"N\"", std::string("work: \"N\"\nthreads: ") + threads, "18", "threads: expected 1 to 1024");
+  }
+}
+
 TEST(TaskPack, NamesAMissingSourceAndItsLine) {
   expect_fault("reference: reference.cpp", "reference: absent.cpp", "12", "absent.cpp is missing");
 }
