@@ -147,6 +147,14 @@ std::string shown(const json& value) {
 
 json read_json_file(const fs::path& path) { return parse_json(read_file(path), path.string()); }
 
+json read_folder_json(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status))
+    throw Error(ErrorKind::bad_data, path.string() + ": is a pipe or a device: expected a regular file");
+  return read_json_file(path);
+}
+
 void write_json_file(const fs::path& path, const json& value) { write_file_atomically(path, dump(value, 2) + "\n"); }
 
 void for_each_json_line(const fs::path& path, const std::function<void(const json&, std::size_t)>& visit) {

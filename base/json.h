@@ -20,6 +20,8 @@ nlohmann::json parse_json(std::string_view text, const std::string& where);
 
 // The same of a whole file, which may be missing as well.
 nlohmann::json read_json_file(const std::filesystem::path& path);
+// The same of a file that belongs to a folder, which is a regular one: reading a pipe in its place would wait for ever.
+nlohmann::json read_folder_json(const std::filesystem::path& path);
 
 // A value as messages show it: long texts are cut, lists of more than a few numbers or texts are "a list", objects "an
 // object".

@@ -11,6 +11,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/tensor.h>
 
 #include "base/atomic_file.h"
@@ -18,6 +19,7 @@
 #include "base/json.h"
 #include "model/language_model.h"
 #include "model/model_files_torch.h"
+#include "model/sampler.h"
 #include "model/transformer_torch.h"
 #include "weights/safetensors.h"
 
@@ -130,6 +132,7 @@ std::int64_t write_logits(const LogitsJob& job) {
   for (std::int64_t from = 0; from < count; from += rows) {
     const at::Tensor part = hidden_TH.narrow(0, from, std::min(rows, count - from));
     const at::Tensor logits = unembed(model.config, model.weights, part).to(at::kFloat).contiguous();
+    if (!at::isfinite(logits).all().item<bool>()) throw LogitsNotFinite();
     writer.write(std::as_bytes(std::span(logits.const_data_ptr<float>(), static_cast<std::size_t>(logits.numel()))));
   }
   writer.finish();

@@ -95,7 +95,7 @@ bool is_adapter_folder(const std::filesystem::path& folder) {
 
 AdapterConfig load_adapter_config(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "adapter_config.json";
-  const json root = read_json_file(file);
+  const json root = read_folder_json(file);
   if (!root.is_object()) throw Error(ErrorKind::bad_data, file.string() + ": expected an object");
   refuse_unsupported(file, root);
   AdapterConfig c;

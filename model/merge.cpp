@@ -6,6 +6,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/mm.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,8 +14,11 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "base/progress.h"
+#include "model/language_model.h"
 #include "model/lora_files_torch.h"
+#include "model/model_files_torch.h"
 #include "weights/checkpoint_writer.h"
 #include "weights/conversion.h"
 #include "weights/tensor_loading.h"
@@ -100,6 +104,17 @@ TensorSource source_of(const CheckpointFiles& files, const TensorHeader& spec) {
   return files.source(embedding);
 }
 
+// A base in another format may be meant, another model never is, and their tensors fit alike.
+void warn_of_another_base(const fs::path& model, const fs::path& adapter) {
+  if (!fs::exists(adapter / "manifest.json")) return;
+  const std::string trained_on = load_manifest(adapter).base_hash;
+  if (trained_on.empty() || trained_on == base_fingerprint(model)) return;
+  log::warning(
+      fmt::format("{}: the adapter was trained on another folder than {} (its manifest.json names it as base): "
+                  "the result is right only if both hold the same weights",
+                  adapter.string(), model.string()));
+}
+
 class Merger {
  public:
   Merger(const CheckpointFiles& files, const LoraAdapter& adapter, CheckpointWriter& writer,
@@ -114,6 +129,12 @@ class Merger {
       if (stop_.stop_requested()) throw Error(ErrorKind::interrupted, "interrupted; nothing was written");
       at::Tensor rows = read(source, spec, from, to);
       if (pair.defined()) rows = rows.to(at::kFloat).add_(delta(pair, from, to)).to(rows.scalar_type());
+      if (pair.defined() && !at::isfinite(rows).all().item<bool>()) {
+        throw Error(ErrorKind::bad_data,
+                    fmt::format("tensor \"{}\" would hold numbers that are not finite: the adapter's weights or its "
+                                "lora_alpha are too large, or the base is damaged (`checkpoint verify`)",
+                                spec.name));
+      }
       writer_.write({static_cast<const std::byte*>(rows.const_data_ptr()), rows.nbytes()});
     }
     return pair.defined();
@@ -134,6 +155,7 @@ Merge merge_adapter(const fs::path& model, const fs::path& adapter_folder, const
   require_output_folder(out, model, {model, adapter_folder});
   const CheckpointFiles files(model);
   const LoraAdapter adapter = adapter_for(files, adapter_folder);
+  warn_of_another_base(model, adapter_folder);
   const GptOssConfig config = merged_config(files, adapter);
   const std::vector<TensorHeader> table = tensor_table(config);
   Merge result;

@@ -87,7 +87,7 @@ Manifest load_manifest(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "manifest.json";
   Manifest m;
   if (!std::filesystem::exists(file)) return m;
-  const json root = read_json_file(file);
+  const json root = read_folder_json(file);
   if (!root.is_object() || !root.contains("format_version"))
     fail(file, "not a manifest of a model folder: key \"format_version\" is missing");
   m.format_version = static_cast<int>(integer_at(file, root, "format_version"));

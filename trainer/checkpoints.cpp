@@ -79,7 +79,7 @@ CheckpointStore::Finished finished_of(const json& value) {
 // Reads `file` by `read`; a missing or ill-typed field becomes Error{bad_data}.
 template <class Read>
 auto read_fields(const fs::path& file, Read read) {
-  const json value = read_json_file(file);
+  const json value = read_folder_json(file);
   try {
     return read(value);
   } catch (const json::exception& error) {
@@ -140,7 +140,7 @@ void check_run_folder(const fs::path& run_folder) {
 
 void CheckpointStore::mark_finished(const std::string& stage, const Finished& finished) {
   const fs::path file = run_folder_ / "stages.json";
-  json stages = fs::exists(file) ? read_json_file(file) : json::object();
+  json stages = fs::exists(file) ? read_folder_json(file) : json::object();
   stages[stage] = finished_json(finished);
   write_json_file(file, stages);
 }

@@ -26,7 +26,7 @@ bool is_original(const json& config) {
 }
 
 CheckpointLayout layout_of(const fs::path& config_json) {
-  return is_original(read_json_file(config_json)) ? CheckpointLayout::original : CheckpointLayout::hugging_face;
+  return is_original(read_folder_json(config_json)) ? CheckpointLayout::original : CheckpointLayout::hugging_face;
 }
 
 std::set<fs::path> weight_files(const fs::path& folder) {
@@ -51,7 +51,7 @@ bool has_model_config(const fs::path& folder) {
   const fs::path file = folder / "config.json";
   if (!fs::is_regular_file(file)) return false;
   try {
-    const json config = read_json_file(file);
+    const json config = read_folder_json(file);
     return config.contains("model_type") || is_original(config);
   } catch (const Error&) {
     return false;
@@ -101,7 +101,7 @@ void CheckpointFiles::open_listed_files() {
                                 parts.size(), parts.begin()->filename().string(), kIndexFile));
   }
   index_ = folder_ / kIndexFile;
-  const json index = read_json_file(index_);
+  const json index = read_folder_json(index_);
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
     throw Error(ErrorKind::bad_data, index_.string() + ": has no weight_map of tensor names to files");
   std::set<std::string> names;
@@ -166,12 +166,14 @@ void CheckpointFiles::check_table() {
                           : layout_ == CheckpointLayout::original ? folder_
                           : files_.empty()                        ? folder_
                                                                   : files_.front()->path();
+  const bool says_missing =
+      !files_.empty() || problems_.empty();  // else a file is missing or damaged: all of its tensors
   std::set<std::string> known;
   for (const TensorHeader& wanted : table) {
     known.insert(wanted.name);
     const StoredTensor found = find(wanted.name);
     if (found.file == nullptr) {
-      if (!files_.empty()) complain(where, fmt::format("tensor \"{}\" is missing", wanted.name));
+      if (says_missing) complain(where, fmt::format("tensor \"{}\" is missing", wanted.name));
       continue;
     }
     const TensorHeader& spec = found.entry->spec;
@@ -194,7 +196,7 @@ std::int64_t CheckpointFiles::bytes() const {
 
 std::optional<std::int64_t> CheckpointFiles::stated_bytes() const {
   if (index_.empty()) return std::nullopt;
-  const json root = read_json_file(index_);
+  const json root = read_folder_json(index_);
   if (!root.contains("metadata")) return std::nullopt;
   if (!root["metadata"].is_object())
     throw Error(ErrorKind::bad_data, fmt::format("{}: metadata is {}: expected an object, in it total_size",

@@ -162,13 +162,13 @@ void copy_other_files(const fs::path& folder, const fs::path& out) {
 void write_config_and_manifest(const fs::path& old_folder, const GptOssConfig& config,
                                const std::map<std::string, std::string>& file_hashes, const fs::path& out) {
   save_gpt_oss_config(config, out / "config.json");
-  json root = read_json_file(out / "config.json");
-  const json old = read_json_file(old_folder / "config.json");
+  json root = read_folder_json(out / "config.json");
+  const json old = read_folder_json(old_folder / "config.json");
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id", "initializer_range", "router_aux_loss_coef"})
     if (old.contains(key)) root[key] = old[key];
   write_json_file(out / "config.json", root);
   json manifest = {{"format_version", 1}};
-  if (fs::exists(old_folder / "manifest.json")) manifest = read_json_file(old_folder / "manifest.json");
+  if (fs::exists(old_folder / "manifest.json")) manifest = read_folder_json(old_folder / "manifest.json");
   const auto single = file_hashes.find("model.safetensors");
   manifest["weights_hash"] = single == file_hashes.end() ? "" : single->second;
   if (single == file_hashes.end()) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -9,108 +8,25 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "weights/config_reader.h"
 #include "weights/gpt_oss_config.h"
 #include "weights/tensor_tables.h"
 
 namespace kc {
 namespace {
 
+using config_reader::fail;
+using config_reader::Reader;
 using nlohmann::json;
 
-// Keys that are known not to change the forward pass, or that are checked on their own below.
-constexpr std::array kHarmlessKeys = {"_name_or_path",
-                                      "architectures",
-                                      "attention_dropout",
-                                      "bos_token_id",
-                                      "chunk_size_feed_forward",
-                                      "dtype",
-                                      "eos_token_id",
-                                      "experts_per_token",
-                                      "id2label",
-                                      "initial_context_length",
-                                      "initializer_range",
-                                      "is_encoder_decoder",
-                                      "label2id",
-                                      "model_type",
-                                      "output_attentions",
-                                      "output_hidden_states",
-                                      "output_router_logits",
-                                      "pad_token_id",
-                                      "problem_type",
-                                      "return_dict",
-                                      "router_aux_loss_coef",
-                                      "torch_dtype",
-                                      "transformers_version",
-                                      "use_cache",
-                                      "layer_types",
-                                      "hidden_act",
-                                      "rope_parameters",
-                                      "rope_scaling",
-                                      "rope_theta",
-                                      "quantization_config",
-                                      "num_experts"};
-
-[[noreturn]] void fail(const std::filesystem::path& file, const std::string& key, const std::string& problem) {
-  throw Error(ErrorKind::bad_data, fmt::format("{}: key \"{}\": {}", file.string(), key, problem));
-}
-
-// Reads keys of one object and remembers which were read, so that the rest can be refused.
-class Reader {
- public:
-  Reader(const json& object, const std::filesystem::path& file, std::string prefix)
-      : object_(object), file_(file), prefix_(std::move(prefix)) {
-    if (!object_.is_object()) fail(file_, prefix_, "expected an object");
-  }
-
-  template <class T>
-  void get(const char* key, T& value) {
-    read_.push_back(key);
-    const auto it = object_.find(key);
-    if (it == object_.end()) return;
-    if (it->is_null()) fail(file_, prefix_ + key, "null is not supported: give a value, or remove the key");
-    const bool fits = std::is_same_v<T, bool> ? it->is_boolean()
-                      : std::is_integral_v<T> ? it->is_number_integer()
-                                              : it->is_number();
-    if (!fits) fail(file_, prefix_ + key, fmt::format("{} has the wrong type", shown(*it)));
-    value = it->get<T>();
-  }
-  void get_size(const char* key, std::int64_t& value) {
-    if (!object_.contains(key)) fail(file_, prefix_ + key, "missing; it is required");
-    get(key, value);
-    if (value < 1 || value > (std::int64_t{1} << 24)) fail(file_, prefix_ + key, "out of range (1 to 2^24)");
-  }
-  const json* find(const char* key) {
-    read_.push_back(key);
-    const auto it = object_.find(key);
-    return it == object_.end() || it->is_null() ? nullptr : &*it;
-  }
-  void refuse_others() const {
-    refuse([](const std::string& key) { return std::ranges::count(kHarmlessKeys, key) > 0; });
-  }
-  void refuse_all_others() const {
-    refuse([](const std::string&) { return false; });
-  }
-
- private:
-  template <class F>
-  void refuse(const F& harmless) const {
-    for (const auto& [key, value] : object_.items())
-      if (!value.is_null() && std::ranges::count(read_, key) == 0 && !harmless(key))
-        fail(file_, prefix_ + key, "not supported: it may change the arithmetic. Remove it if it does not");
-  }
-
-  const json& object_;
-  const std::filesystem::path& file_;
-  std::string prefix_;
-  std::vector<std::string> read_;
-};
+constexpr std::int64_t kMostLayers = 10000;  // the tensors of more fill the memory before any is read
 
 // The sizes that every layout states, under the same keys but for the experts'.
 void read_sizes(Reader& r, const char* experts, const char* experts_per_token, GptOssConfig& c) {
   r.get_size("vocab_size", c.vocab_size);
   r.get_size("hidden_size", c.hidden_size);
   r.get_size("intermediate_size", c.intermediate_size);
-  r.get_size("num_hidden_layers", c.num_hidden_layers);
+  r.get_size("num_hidden_layers", c.num_hidden_layers, kMostLayers);
   r.get_size("num_attention_heads", c.num_attention_heads);
   r.get_size("num_key_value_heads", c.num_key_value_heads);
   r.get_size("head_dim", c.head_dim);
@@ -148,6 +64,8 @@ void read_rope(const json& root, const std::filesystem::path& file, GptOssConfig
     c.rope_factor = 1;
   } else if (name == "yarn") {
     c.rope_truncate = true;
+    c.original_max_position_embeddings = c.max_position_embeddings;  // transformers' default where the section is there
+    if (rope.find("factor") == nullptr) fail(file, section + ".factor", "missing; yarn needs it");
     rope.get("factor", c.rope_factor);
     rope.get("beta_fast", c.rope_beta_fast);
     rope.get("beta_slow", c.rope_beta_slow);
@@ -176,13 +94,14 @@ void read_layer_types(const json& types, const std::filesystem::path& file, GptO
 
 void check_names(const json& root, const std::filesystem::path& file) {
   const auto must_be = [&](const char* key, const json& wanted) {
-    if (root.contains(key) && !root.at(key).is_null() && root.at(key) != wanted)
+    if (root.contains(key) && root.at(key) != wanted)
       fail(file, key, fmt::format("{} is not supported (only {})", shown(root.at(key)), shown(wanted)));
   };
   if (!root.is_object() || !root.contains("model_type"))
     throw Error(ErrorKind::bad_data, file.string() + ": not a model configuration (key \"model_type\" is missing)");
   must_be("model_type", "gpt_oss");
-  must_be("architectures", json::array({"GptOssForCausalLM"}));
+  if (root.contains("architectures") && !root.at("architectures").is_null())
+    must_be("architectures", json::array({"GptOssForCausalLM"}));
   must_be("hidden_act", "silu");
   must_be("attention_dropout", 0.0);
   must_be("output_router_logits", false);
@@ -228,8 +147,9 @@ void check_sizes(const std::filesystem::path& file, const GptOssConfig& c) {
   if (c.head_dim % 2 != 0) fail(file, "head_dim", "must be even");
   if (c.num_experts_per_tok > c.num_local_experts) fail(file, "num_experts_per_tok", "exceeds num_local_experts");
   if (c.sliding_window < 1) fail(file, "sliding_window", "must be at least 1");
-  if (!(c.rms_norm_eps >= 0) || !(c.swiglu_limit > 0) || !std::isfinite(c.swiglu_alpha))
-    fail(file, "rms_norm_eps", "rms_norm_eps, swiglu_limit or swiglu_alpha is out of range");
+  if (!(c.rms_norm_eps >= 0)) fail(file, "rms_norm_eps", "must not be negative");
+  if (!(c.swiglu_limit > 0)) fail(file, "swiglu_limit", "must be positive");
+  if (!std::isfinite(c.swiglu_alpha)) fail(file, "swiglu_alpha", "must be a finite number");
 }
 
 std::string read_dtype(const json& root, const std::filesystem::path& file, const GptOssConfig& c, bool& stated) {
@@ -245,7 +165,7 @@ std::string read_dtype(const json& root, const std::filesystem::path& file, cons
 }  // namespace
 
 GptOssConfig load_gpt_oss_config(const std::filesystem::path& config_json, bool* states_dtype) {
-  const json root = read_json_file(config_json);
+  const json root = read_folder_json(config_json);
   check_names(root, config_json);
   GptOssConfig c;
   c.sliding_window = 128;  // transformers' defaults where a key is absent, as those of the structure are elsewhere
@@ -270,7 +190,7 @@ GptOssConfig load_gpt_oss_config(const std::filesystem::path& config_json, bool*
 }
 
 GptOssConfig load_original_config(const std::filesystem::path& config_json) {
-  const json root = read_json_file(config_json);
+  const json root = read_folder_json(config_json);
   GptOssConfig c;
   c.dtype = "bfloat16";
   c.experts = ExpertStorage::mxfp4;

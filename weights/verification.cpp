@@ -109,7 +109,7 @@ std::map<std::string, std::string> recorded_hashes(const std::filesystem::path& 
   const std::filesystem::path file = folder / "manifest.json";
   if (!std::filesystem::exists(file)) return hashes;
   try {
-    const nlohmann::json root = read_json_file(file);
+    const nlohmann::json root = read_folder_json(file);
     if (const std::string single = root.value("weights_hash", ""); !single.empty())
       hashes["model.safetensors"] = single;
     const nlohmann::json listed = root.value("file_hashes", nlohmann::json::object());

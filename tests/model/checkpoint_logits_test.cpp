@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/tensor.h>
@@ -45,6 +46,20 @@ TEST(CheckpointLogits, AreThoseOfAForwardPass) {
   EXPECT_TRUE(read_safetensors(out).at("logits").equal(file.at("logits")));
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     EXPECT_EQ(entry.path().string().find("partial"), std::string::npos);
+}
+
+TEST(CheckpointLogits, OfDamagedWeightsAreAnErrorAndNoFile) {
+  const at::NoGradGuard no_grad;
+  const test::TempFolder folder;
+  const GptOssConfig config = small_config();
+  const GptOssWeights weights = random_weights(config, 5);
+  weights.tensors.at("model.norm.weight").fill_(std::numeric_limits<double>::quiet_NaN());
+  save_gpt_oss_config(config, folder.path() / "config.json");
+  save_weights(folder.path(), weights);
+  const auto out = folder.path() / "out.safetensors";
+  EXPECT_ERROR(write_logits({folder.path(), write(folder.path() / "ids.json", "[3, 47]"), out}), ErrorKind::bad_data,
+               ::testing::HasSubstr("logits are not finite"));
+  EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 TEST(CheckpointLogits, ReplaceNothingButLogits) {

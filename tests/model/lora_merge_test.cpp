@@ -8,7 +8,11 @@
 #include <ATen/ops/item.h>
 #include <ATen/ops/matmul.h>
 
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
 #include "base/atomic_file.h"
+#include "base/json.h"
 #include "model/language_model.h"
 #include "model/lora_files_torch.h"
 #include "model/merge.h"
@@ -76,6 +80,32 @@ TEST_F(MergeFolders, GiveTheSameLogits) {
     EXPECT_LE(relative_error(logits(merged), logits(adapted)), 1e-5);
     EXPECT_GT(relative_error(logits(merged), logits(LanguageModel::load(base()))), 1e-2);
   }
+}
+
+TEST_F(MergeFolders, RefuseAnAdapterThatOverflows) {
+  write_base(small_config());
+  (void)write_adapter(true, {"attention"});
+  nlohmann::json config = read_json_file(adapter() / "adapter_config.json");
+  config["lora_alpha"] = 1e308;
+  write_json_file(adapter() / "adapter_config.json", config);
+  EXPECT_ERROR(merge_adapter(base(), adapter(), out(), {}), ErrorKind::bad_data,
+               testing::AllOf(testing::HasSubstr("self_attn.q_proj.weight"), testing::HasSubstr("lora_alpha")));
+  EXPECT_FALSE(fs::exists(out()));
+}
+
+TEST_F(MergeFolders, WarnOfABaseThatTheAdapterWasNotTrainedOn) {
+  write_base(small_config());
+  (void)write_adapter(true, {"attention"});
+  const auto warnings = [&] {
+    testing::internal::CaptureStderr();
+    merge_adapter(base(), adapter(), out(), {});
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(warnings().find("trained on another folder"), std::string::npos);
+  GptOssConfig other = small_config();
+  other.rms_norm_eps = 1e-6;
+  write_base(other);
+  EXPECT_NE(warnings().find("trained on another folder"), std::string::npos);
 }
 
 TEST_F(MergeFolders, LeaveUnchangedTensorsBitForBit) {

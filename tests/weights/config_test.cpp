@@ -1,6 +1,7 @@
 // config.json of every spelling, and what must be refused because it would change the arithmetic.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <functional>
 
@@ -99,6 +100,32 @@ TEST_F(ConfigJson, TruncateIsTrueWhereYarnDoesNotSay) {
   EXPECT_TRUE(changed([](json& root) { root["rope_scaling"].erase("truncate"); }).rope_truncate);
 }
 
+TEST_F(ConfigJson, YarnWithoutAnOriginalContextTakesTheModelsAndNeedsAFactor) {
+  const auto without = [&](const char* key) {
+    return changed([key](json& root) {
+      root["max_position_embeddings"] = 2048;
+      root["rope_scaling"].erase(key);
+    });
+  };
+  EXPECT_EQ(without("original_max_position_embeddings").original_max_position_embeddings, 2048);
+  EXPECT_ERROR(without("factor"), ErrorKind::bad_data,
+               AllOf(HasSubstr("changed.json"), HasSubstr("rope_scaling.factor"), HasSubstr("missing")));
+}
+
+TEST_F(ConfigJson, OutOfRangeNamesTheKey) {
+  expect_refused("/swiglu_limit", 0.0);
+  expect_refused("/rms_norm_eps", -1.0);
+  expect_refused("/num_hidden_layers", 1 << 24);
+}
+
+TEST_F(ConfigJson, APipeInItsPlaceIsRefused) {
+  std::filesystem::remove(file());
+  ASSERT_EQ(::mkfifo(file().c_str(), 0600), 0);
+  EXPECT_ERROR(load_gpt_oss_config(file()), ErrorKind::bad_data,
+               AllOf(HasSubstr("config.json"), HasSubstr("expected a regular file")));
+  EXPECT_ERROR(load_checkpoint_config(file().parent_path()), ErrorKind::bad_data, HasSubstr("expected a regular file"));
+}
+
 TEST_F(ConfigJson, WhatChangesTheArithmeticIsRefused) {
   expect_refused("/quantization_config/quant_method", "bitsandbytes");
   expect_refused("/rope_scaling/rope_type", "llama3");
@@ -110,6 +137,7 @@ TEST_F(ConfigJson, WhatChangesTheArithmeticIsRefused) {
   expect_refused("/sliding_window", nullptr);
   expect_refused("/swiglu_limit", nullptr);
   expect_refused("/hidden_act", "gelu");
+  expect_refused("/hidden_act", nullptr);
   expect_refused("/experts_per_token", 2);
   expect_refused("/attention_dropout", 0.1);
   expect_refused("/output_router_logits", true);

@@ -220,6 +220,12 @@ TEST_F(Folder, TruncatedShard) {
   expect_refused(AllOf(HasSubstr(file.filename().string()), HasSubstr("truncated")));
 }
 
+TEST_F(Folder, AnIndexOfNothing) {
+  write_shards();
+  change_index([](json& index) { index["weight_map"] = json::object(); });
+  expect_refused(AllOf(HasSubstr(kIndex), HasSubstr("model.embed_tokens.weight"), HasSubstr("missing")));
+}
+
 TEST_F(Folder, NoWeightsAtAll) {
   write_single();
   std::filesystem::remove(path() / kFile);
