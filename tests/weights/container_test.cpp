@@ -220,6 +220,15 @@ TEST_F(Folder, TruncatedShard) {
   expect_refused(AllOf(HasSubstr(file.filename().string()), HasSubstr("truncated")));
 }
 
+TEST(CheckpointFolder, AnAdapterIsToBeMergedFirst) {
+  const test::TempFolder folder;
+  const auto adapter = folder.write("adapter/adapter_config.json", "{}").parent_path();
+  const auto says = AllOf(HasSubstr(adapter.string() + ": is an adapter"),
+                          HasSubstr("checkpoint merge --model BASE --adapter " + adapter.string()));
+  EXPECT_ERROR(load_checkpoint_config(adapter), ErrorKind::bad_data, says);
+  EXPECT_ERROR(CheckpointFiles{adapter}, ErrorKind::bad_data, says);
+}
+
 TEST_F(Folder, NoWeightsAtAll) {
   write_single();
   std::filesystem::remove(path() / kFile);
