@@ -1,5 +1,6 @@
 // forecast: how fast are these candidates, and how sure are we, without measuring them?
 #include <iostream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "base/log.h"
 #include "pipeline/forecast_measure.h"
 #include "pipeline/forecasting.h"
+#include "pipeline/host_hardware.h"
 #include "pipeline/resources.h"
 
 namespace {
@@ -38,7 +40,12 @@ kc::ForecastJob read_job(const Arguments& arguments) {
   const auto hardware = kc::HardwareTable::load(kc::find_resource(arguments.hardware_file));
   kc::ForecastJob job;
   job.task = arguments.task;
-  job.hardware = hardware.find(arguments.hardware.empty() ? kc::host_device_name() : arguments.hardware);
+  if (arguments.hardware.empty()) {
+    kc::HostHardware host = kc::host_hardware(hardware, kc::host_device_name(), kc::generic_device_names());
+    job.hardware = std::move(host.hardware), job.hardware_warning = std::move(host.warning);
+  } else {
+    job.hardware = hardware.find(arguments.hardware);
+  }
   job.threshold = arguments.threshold;
   job.reading = arguments.reading;
   job.reference = kc::read_kernel_file(arguments.files.front());

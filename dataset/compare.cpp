@@ -75,6 +75,13 @@ LabelComparison compare_pair(const Measurement& a, const Measurement& b, int res
   return label;
 }
 
+double quantile(const std::vector<double>& sorted, double q) {  // linear between order statistics; not empty
+  const double position = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
 void summarise_differences(LabellingComparison& comparison) {
   std::vector<double> differences;
   for (const LabelComparison& label : comparison.labels) {
@@ -86,9 +93,8 @@ void summarise_differences(LabellingComparison& comparison) {
   }
   if (differences.empty()) return;
   std::sort(differences.begin(), differences.end());
-  comparison.median_abs_log2_difference = differences[differences.size() / 2];
-  comparison.p95_abs_log2_difference =
-      differences[static_cast<std::size_t>(0.95 * static_cast<double>(differences.size() - 1))];
+  comparison.median_abs_log2_difference = quantile(differences, 0.5);
+  comparison.p95_abs_log2_difference = quantile(differences, 0.95);
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ struct LabellingComparison {
   std::int64_t same_bin = 0;
   std::int64_t clear = 0;  // neither interval straddles an edge
   std::int64_t clear_same_bin = 0;
-  std::int64_t overlapping = 0;  // intervals overlap
-  double median_abs_log2_difference = 0;
+  std::int64_t overlapping = 0;           // intervals overlap
+  double median_abs_log2_difference = 0;  // both interpolate linearly between order statistics
   double p95_abs_log2_difference = 0;
 };
 

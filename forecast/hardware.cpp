@@ -149,10 +149,14 @@ const Hardware& HardwareTable::find(const std::string& device) const {
   for (const auto& [distance, name] : ranked) {
     if (nearest.size() < 3 && std::find(nearest.begin(), nearest.end(), name) == nearest.end()) nearest.push_back(name);
   }
+  std::vector<std::string> generic;
+  for (const auto& [alias, index] : aliases_)
+    if (alias.starts_with("generic-")) generic.push_back(alias);
   throw Error(ErrorKind::config,
-              fmt::format("unknown device '{}' in {}; nearest: {}. Use one of its names, add an entry (or an alias) "
+              fmt::format("unknown device '{}' in {}; nearest: {}{}. Use one of its names, add an entry (or an alias) "
                           "with the device's public facts to that file, or give your own with --hardware-file FILE",
-                          device, file_.string(), fmt::join(nearest, ", ")));
+                          device, file_.string(), fmt::join(nearest, ", "),
+                          generic.empty() ? "" : fmt::format("; generic: {}", fmt::join(generic, ", "))));
 }
 
 }  // namespace kc

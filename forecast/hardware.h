@@ -30,7 +30,8 @@ class HardwareTable {
  public:
   // Error{config} with file and line: unknown or missing key, wrong type, a name or alias given twice.
   static HardwareTable load(const std::filesystem::path& yaml);
-  // By name or alias, ignoring case. Error{config} for an unknown device: the nearest names, and how to add one.
+  // By name or alias, ignoring case. Error{config} for an unknown device: the nearest names, the generic entries (alias
+  // generic-...), and how to add one.
   const Hardware& find(const std::string& device) const;
   bool contains(const std::string& device) const;
   std::vector<std::string> names() const;  // devices in the order of the file, without aliases

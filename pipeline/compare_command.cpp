@@ -14,13 +14,15 @@ namespace kc {
 namespace {
 
 TaskPack load_named_task(const MeasureArguments& arguments) {
-  const std::filesystem::path folder = find_resource(arguments.tasks) / arguments.task;
-  if (arguments.task.empty() || !std::filesystem::exists(folder / "task.yaml")) {
-    throw Error(ErrorKind::usage,
-                fmt::format("compare needs --task NAME with a task pack at {}/NAME/task.yaml, found '{}'",
-                            arguments.tasks, arguments.task));
+  const std::filesystem::path root = find_resource(arguments.tasks);
+  const bool one = std::filesystem::exists(root / "task.yaml");
+  const std::filesystem::path folder = one ? root : root / arguments.task;
+  if (!arguments.task.empty() && std::filesystem::exists(folder / "task.yaml")) {
+    TaskPack pack = load_tasks(folder.string()).front();
+    if (pack.name == arguments.task) return pack;
   }
-  return load_task_pack(folder);
+  throw Error(ErrorKind::usage, fmt::format("compare needs --task NAME with the task pack NAME at {}{}, found '{}'",
+                                            arguments.tasks, one ? "" : "/NAME/task.yaml", arguments.task));
 }
 
 // The whole file as one source, so that the compiler's lines are the file's.

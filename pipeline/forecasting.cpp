@@ -137,6 +137,7 @@ ForecastReport forecast_candidates(OpenCheckpoint& checkpoint, const ForecastJob
     requests.push_back({job.task, job.reference, candidate, job.hardware});
   ForecastReport report;
   report.warnings = unlike_training(checkpoint, job, requests);
+  if (!job.hardware_warning.empty()) report.warnings.insert(report.warnings.begin(), job.hardware_warning);
   const auto forecaster = make_policy_forecaster(checkpoint.model().sampler(), checkpoint.encoder(),
                                                  {.reading = reading_of(checkpoint, job.reading), .retries = 1},
                                                  RngStream(checkpoint.options().run.seed).child("forecast"));

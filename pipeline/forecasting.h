@@ -61,6 +61,7 @@ struct ForecastJob {
   std::vector<KernelText> candidates;
   std::vector<std::string> names;  // of the candidates
   Hardware hardware;
+  std::string hardware_warning;  // why `hardware` only stands in for the device; empty: it does not
   double threshold = 0.6;        // confidence from which a forecast is trusted
   std::string reading = "auto";  // direct, sampled; auto: sampled in the tool wire, else direct
 };

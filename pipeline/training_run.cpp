@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -35,10 +37,17 @@ struct Session {
   EvaluationSet validation;
 };
 
+// What a run leaves that was refused before it began: nothing to continue, and the next one may take its place.
+bool holds_only_a_config(const fs::path& folder) {
+  const auto files = fs::directory_iterator(folder);
+  return std::all_of(begin(files), end(files),
+                     [](const fs::directory_entry& entry) { return entry.path().filename() == "config.yaml"; });
+}
+
 // Changes nothing on disk: whatever is wrong with the data is found before a run folder exists.
 void check_run_folder_is_free(const fs::path& folder, bool resume) {
   const bool exists = fs::exists(folder / "config.yaml");
-  if (!resume && exists) {
+  if (!resume && exists && !holds_only_a_config(folder)) {
     throw Error(ErrorKind::usage,
                 fmt::format("{} already holds a run: continue it with `train --resume {}`, or give another folder with "
                             "`--set run.dir=DIR`",
@@ -52,7 +61,7 @@ void check_run_folder_is_free(const fs::path& folder, bool resume) {
 
 void claim_run_folder(const ExperimentOptions& options, const fs::path& folder) {
   const fs::path stored = folder / "config.yaml";
-  if (!fs::exists(stored)) write_file_atomically(stored, options.config_yaml);
+  if (!fs::exists(stored) || holds_only_a_config(folder)) write_file_atomically(stored, options.config_yaml);
 }
 
 std::shared_ptr<const Tokenizer> prepare_vocabulary(const Session& session) {

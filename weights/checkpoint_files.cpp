@@ -25,7 +25,18 @@ bool is_original(const json& config) {
          config.contains("rope_scaling_factor");
 }
 
+void refuse_adapter(const fs::path& config_json) {
+  const fs::path folder = config_json.parent_path();
+  std::error_code ignored;
+  if (fs::exists(config_json, ignored) || !fs::exists(folder / "adapter_config.json", ignored)) return;
+  throw Error(ErrorKind::bad_data,
+              fmt::format("{0}: is an adapter (adapter_config.json), not a whole model: merge it into its base first "
+                          "(`checkpoint merge --model BASE --adapter {0} --out FOLDER`) and name that folder",
+                          folder.string()));
+}
+
 CheckpointLayout layout_of(const fs::path& config_json) {
+  refuse_adapter(config_json);
   return is_original(read_folder_json(config_json)) ? CheckpointLayout::original : CheckpointLayout::hugging_face;
 }
 

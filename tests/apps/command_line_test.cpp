@@ -177,6 +177,20 @@ TEST_F(Programs, AnUnknownHardwareNameSuggestsTheNearest) {
   EXPECT_THAT(result.err, HasSubstr("--hardware-file"));
 }
 
+TEST_F(Programs, AMachineOfNoEntryIsForecastByTheGenericOne) {
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "no generic entry fits this processor";
+  std::ofstream(path("a.cpp")) << "void run() {}\n";
+  std::string table = read_file(std::string(KC_SOURCE_DIR) + "/configs/hardware.yaml");
+  const std::size_t cpus = table.find("  # Host CPUs."), generic = table.find("  # For a processor without an entry");
+  ASSERT_NE(generic, std::string::npos);
+  std::ofstream(path("table.yaml")) << table.erase(cpus, generic - cpus);
+  const ProgramResult result =
+      run_program({"forecast", {"--hardware-file", path("table.yaml"), path("a.cpp"), path("a.cpp")}});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("generic-avx"));
+  EXPECT_THAT(result.err, HasSubstr("--hardware"));
+}
+
 #endif
 
 }  // namespace

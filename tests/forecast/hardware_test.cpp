@@ -46,6 +46,7 @@ TEST(HardwareTable, UnknownDeviceNamesTheNearestAndTheWayOut) {
   EXPECT_THAT(message, HasSubstr("NVIDIA RTX A4000"));
   EXPECT_THAT(message, HasSubstr("--hardware-file"));
   EXPECT_THAT(message, HasSubstr("hardware.yaml"));
+  EXPECT_THAT(message, HasSubstr("generic: generic-avx2, generic-avx512"));
 }
 
 TEST(Hardware, RowsFormatTheEightFacts) {

@@ -140,6 +140,14 @@ TEST_F(PlainFolder, WithWeightsThatAreNoNumbersEndsTrainingInOneError) {
   EXPECT_ERROR(train("run"), ErrorKind::bad_data, testing::HasSubstr("logits are not finite"));
 }
 
+TEST_F(PlainFolder, ARunThatWasRefusedBeforeItBeganLeavesItsFolderToTheNext) {
+  given_.sets.emplace_back("prompt.max_tokens=8");
+  EXPECT_ERROR(train("run"), ErrorKind::config, testing::HasSubstr("prompt.max_tokens"));
+  given_.sets.pop_back();
+  EXPECT_NO_THROW(train("run"));
+  EXPECT_ERROR(train("run"), ErrorKind::usage, testing::HasSubstr("already holds a run"));
+}
+
 TEST_F(PlainFolder, RefusesAConfigBesideACheckpointsOwn) {
   folder_.write("model/config.yaml", "prompt: {style: diff}\n");
   CommonOptions given;

@@ -226,6 +226,15 @@ TEST_F(Folder, AnIndexOfNothing) {
   expect_refused(AllOf(HasSubstr(kIndex), HasSubstr("model.embed_tokens.weight"), HasSubstr("missing")));
 }
 
+TEST(CheckpointFolder, AnAdapterIsToBeMergedFirst) {
+  const test::TempFolder folder;
+  const auto adapter = folder.write("adapter/adapter_config.json", "{}").parent_path();
+  const auto says = AllOf(HasSubstr(adapter.string() + ": is an adapter"),
+                          HasSubstr("checkpoint merge --model BASE --adapter " + adapter.string()));
+  EXPECT_ERROR(load_checkpoint_config(adapter), ErrorKind::bad_data, says);
+  EXPECT_ERROR(CheckpointFiles{adapter}, ErrorKind::bad_data, says);
+}
+
 TEST_F(Folder, NoWeightsAtAll) {
   write_single();
   std::filesystem::remove(path() / kFile);

@@ -1,0 +1,34 @@
+#include "dataset/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "tests/dataset/examples.h"
+
+namespace kc {
+namespace {
+
+// Two labellings of `count` kernels whose log2 speedups differ by 0.1, 0.2, ...
+LabellingComparison comparison_of(int count) {
+  Store a, b;
+  for (int i = 1; i <= count; ++i) {
+    const std::string source = fmt::format("void f{}();", i);
+    a.measurements.push_back(examples::measurement("task", source, 0));
+    b.measurements.push_back(examples::measurement("task", source, 0.1 * i));
+  }
+  return compare_labellings(a, b, {50}, RngStream(std::uint64_t{1}));
+}
+
+TEST(CompareLabellings, MedianAndQuantileOfTheDifferencesFollowOneRule) {
+  for (const auto& [count, median, p95] : {std::tuple{1, 0.1, 0.1}, {2, 0.15, 0.195}, {20, 1.05, 1.905}}) {
+    const LabellingComparison comparison = comparison_of(count);
+    EXPECT_NEAR(comparison.median_abs_log2_difference, median, 1e-6) << count;
+    EXPECT_NEAR(comparison.p95_abs_log2_difference, p95, 1e-6) << count;
+  }
+}
+
+}  // namespace
+}  // namespace kc
