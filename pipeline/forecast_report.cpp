@@ -1,4 +1,6 @@
 // How a ForecastReport is shown, to people and to programs.
+#include <string_view>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -26,13 +28,22 @@ std::string bars(const CandidateForecast& entry) {
   return text;
 }
 
+// What a user can do about an answer that is no forecast.
+std::string_view hint(std::string_view failure) {
+  return failure == "truncated"
+             ? ": prompt.max_new_tokens ended the answer; a model that was not trained for it is read "
+               "by --reading direct"
+             : "";
+}
+
 }  // namespace
 
 std::string forecast_table(const ForecastReport& report) {
   std::string text;
   for (const CandidateForecast& entry : report.ranked) {
-    text += entry.failure.empty() ? fmt::format("{}\n{}\n", entry.name, bars(entry))
-                                  : fmt::format("{}\n  no forecast: {}\n\n", entry.name, entry.failure);
+    text += entry.failure.empty()
+                ? fmt::format("{}\n{}\n", entry.name, bars(entry))
+                : fmt::format("{}\n  no forecast: {}{}\n\n", entry.name, entry.failure, hint(entry.failure));
   }
   Table table({"rank", "candidate", "expected speedup", "confidence", "advice", "measured"});
   for (std::size_t i = 0; i < report.ranked.size(); ++i) {

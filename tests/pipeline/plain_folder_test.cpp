@@ -107,6 +107,7 @@ TEST_F(PlainFolder, ReportsASampledAnswerThatIsNoForecast) {
   EXPECT_EQ(report.ranked.at(0).failure, "truncated");
   EXPECT_EQ(report.ranked[0].advice, Advice::measure);
   EXPECT_THAT(forecast_table(report), testing::HasSubstr("no forecast: truncated"));
+  EXPECT_THAT(forecast_table(report), testing::HasSubstr("prompt.max_new_tokens"));
   const nlohmann::json json = to_json(report);
   EXPECT_EQ(json["candidates"][0]["failure"], "truncated");
   EXPECT_FALSE(json["candidates"][0].contains("bin_probabilities"));
