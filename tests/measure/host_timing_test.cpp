@@ -1,12 +1,14 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
 #include "base/error.h"
+#include "measure/core_hold.h"
 #include "measure/host_environment.h"
+#include "measure/machine.h"
 #include "measure/session.h"
-#include "measure/statistics.h"
 #include "measure/turns.h"
 #include "tests/measure/task_files.h"
 #include "tests/support/expect_error.h"
@@ -54,6 +56,8 @@ TEST_F(HostTimingTest, RatiosFollowTheAmountOfWork) {
 }
 
 TEST_F(HostTimingTest, WarmInputsComeOutOfTheCachesAndColdOnesOutOfMemory) {
+  const CorePair cores = choose_cores();
+  if (cores.shared || !CoreHold(cores.runner).works()) GTEST_SKIP() << "needs two cores and the right to real time";
   pack_.seed.source = kHonestSource;
   pack_.cases[0].sizes["N"] = pack_.cases[1].sizes["N"] = 16384;
   double nanoseconds[2] = {};
@@ -62,10 +66,11 @@ TEST_F(HostTimingTest, WarmInputsComeOutOfTheCachesAndColdOnesOutOfMemory) {
     const Measurement result = measure_source(pack_, kHonestSource);
     ASSERT_EQ(name_of(result.status), "ok") << result.log;
     const std::vector<float>& times = result.cases[0].candidate_ns;
-    nanoseconds[cold ? 1 : 0] = median_of({times.begin(), times.end()});
+    nanoseconds[cold ? 1 : 0] =
+        *std::min_element(times.begin(), times.end());  // what other programs disturb is no less
     EXPECT_NEAR(log2_speedup_scalar(result), 0, 0.3);
   }
-  EXPECT_LT(1.3 * nanoseconds[0], nanoseconds[1]);
+  EXPECT_LT(1.2 * nanoseconds[0], nanoseconds[1]);
   std::cout << "warm " << nanoseconds[0] << " ns, cold " << nanoseconds[1] << " ns\n";
 }
 
@@ -163,7 +168,7 @@ TEST_F(HostTimingTest, KeepingResultsGainsNothingBecauseEveryTimedInputIsNew) {
   // The same code that looks for nothing: how fast one pass is depends on what the compiler makes of the loop.
   const double honest = log2_speedup(replaced(kRememberingSource, "k < known", "k < 0 * known"));
   EXPECT_LT(honest, -1.5);
-  EXPECT_NEAR(log2_speedup(kRememberingSource), honest, 0.4);
+  EXPECT_LT(log2_speedup(kRememberingSource), honest + 0.4);  // results that were kept would give two or more
 }
 
 TEST_F(HostTimingTest, InputsDifferBetweenRunsOfTheHarness) {
