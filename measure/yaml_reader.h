@@ -28,9 +28,9 @@ class YamlReader {
   bool is_map() const;
   YamlReader at(const std::string& key) const;  // faults when the key is missing
   std::vector<YamlReader> items() const;        // of a list
-  std::vector<std::pair<std::string, YamlReader>> entries()
-      const;                 // of a map, as in the file; faults when a key stands twice
-  std::string text() const;  // of a scalar, as it is written
+  // Of a map, in the order of the file; faults when a key stands twice.
+  std::vector<std::pair<std::string, YamlReader>> entries() const;
+  std::string text() const;                                              // of a scalar, as it is written
   std::string text_or(const std::string& key, std::string other) const;  // of a key that may be missing
   std::int64_t integer() const;
   double number() const;
