@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "weights/config_reader.h"
 #include "weights/gpt_oss_config.h"
+#include "weights/mxfp4.h"
 #include "weights/tensor_tables.h"
 
 namespace kc {
@@ -141,7 +142,18 @@ void read_quantization(const json& root, const std::filesystem::path& file, GptO
     }
 }
 
+void check_whole_blocks(const std::filesystem::path& file, const GptOssConfig& c) {
+  if (c.experts != ExpertStorage::mxfp4) return;
+  for (const auto& [key, size] : {std::pair{"hidden_size", c.hidden_size}, {"intermediate_size", c.intermediate_size}})
+    if (size % kMxfp4Block != 0)
+      fail(file, key,
+           fmt::format("{} is no multiple of {}, the block of this model's MXFP4 experts: store such a model with its "
+                       "experts expanded",
+                       size, kMxfp4Block));
+}
+
 void check_sizes(const std::filesystem::path& file, const GptOssConfig& c) {
+  check_whole_blocks(file, c);
   if (c.num_attention_heads % c.num_key_value_heads != 0)
     fail(file, "num_key_value_heads", "must divide num_attention_heads");
   if (c.head_dim % 2 != 0) fail(file, "head_dim", "must be even");

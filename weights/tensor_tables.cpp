@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "weights/mxfp4.h"
 
 namespace kc {
@@ -22,14 +21,6 @@ struct Sizes {
         queries(c.num_attention_heads * c.head_dim),
         keys(c.num_key_value_heads * c.head_dim) {}
 };
-
-void require_whole_blocks(const Sizes& n) {
-  if (n.hidden % kMxfp4Block != 0 || n.width % kMxfp4Block != 0)
-    throw Error(
-        ErrorKind::bad_data,
-        fmt::format("MXFP4 experts need hidden_size and intermediate_size to be multiples of {}, found {} and {}",
-                    kMxfp4Block, n.hidden, n.width));
-}
 
 class Table {
  public:
@@ -106,7 +97,6 @@ std::string layer_name(std::int64_t layer, const std::string& rest) {
 
 std::vector<TensorHeader> tensor_table(const GptOssConfig& c) {
   const Sizes n(c);
-  if (c.experts == ExpertStorage::mxfp4) require_whole_blocks(n);
   Table t(weight_dtype(c));
   t.put("model.embed_tokens.weight", {c.vocab_size, n.hidden});
   if (!c.tie_word_embeddings) t.put("lm_head.weight", {c.vocab_size, n.hidden});
@@ -128,7 +118,6 @@ std::vector<TensorHeader> tensor_table(const GptOssConfig& c) {
 
 std::vector<TensorHeader> original_tensor_table(const GptOssConfig& c) {
   const Sizes n(c);
-  require_whole_blocks(n);
   Table t(weight_dtype(c));
   t.put("embedding.weight", {c.vocab_size, n.hidden});
   t.put("unembedding.weight", {c.vocab_size, n.hidden});

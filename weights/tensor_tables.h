@@ -17,7 +17,7 @@ std::string layer_name(std::int64_t layer, const std::string& rest);  // "model.
 // Hugging Face's names; no lm_head when tied. Experts expanded: mlp.experts.gate_up_proj [E, H, 2I] and down_proj
 // [E, I, H] of config.dtype; as MXFP4 (config.experts_of(layer)): gate_up_proj_blocks [E, 2I, H/32, 16],
 // gate_up_proj_scales [E, 2I, H/32], down_proj_blocks [E, H, I/32, 16], down_proj_scales [E, H, I/32], all U8.
-// Error{bad_data} when MXFP4 is asked for and H or I is no multiple of 32.
+// Precondition of MXFP4: H and I are multiples of 32, as of every config.json with packed experts that was read.
 std::vector<TensorHeader> tensor_table(const GptOssConfig& config);
 
 // The original layout's names; experts are MXFP4.

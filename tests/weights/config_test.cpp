@@ -118,6 +118,19 @@ TEST_F(ConfigJson, OutOfRangeNamesTheKey) {
   expect_refused("/num_hidden_layers", 1 << 24);
 }
 
+TEST_F(ConfigJson, PackedExpertsNeedSizesOfWholeBlocks) {
+  for (const char* key : {"hidden_size", "intermediate_size"}) {
+    const auto odd = [&](json& root) { root[key] = 2888; };
+    EXPECT_ERROR(changed(odd), ErrorKind::bad_data,
+                 AllOf(HasSubstr("changed.json"), HasSubstr(key), HasSubstr("2888"), HasSubstr("32")));
+    const auto odd_and_expanded = [&](json& root) {
+      odd(root);
+      root.erase("quantization_config");
+    };
+    EXPECT_NO_THROW(changed(odd_and_expanded));
+  }
+}
+
 TEST_F(ConfigJson, APipeInItsPlaceIsRefused) {
   std::filesystem::remove(file());
   ASSERT_EQ(::mkfifo(file().c_str(), 0600), 0);
@@ -196,6 +209,11 @@ TEST(OriginalConfig, IsReadByItsOwnKeys) {
   root["attention_sinks"] = false;
   write_json_file(folder / "config.json", root);
   EXPECT_ERROR(load_checkpoint_config(folder.path()), ErrorKind::bad_data, HasSubstr("attention_sinks"));
+  root.erase("attention_sinks");
+  root["intermediate_size"] = 40;
+  write_json_file(folder / "config.json", root);
+  EXPECT_ERROR(load_checkpoint_config(folder.path()), ErrorKind::bad_data,
+               AllOf(HasSubstr("config.json"), HasSubstr("intermediate_size"), HasSubstr("40")));
 }
 
 }  // namespace

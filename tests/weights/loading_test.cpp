@@ -117,6 +117,15 @@ TEST_F(Loading, ExpandedExpertsCannotBePacked) {
   EXPECT_ERROR(load(out(), packed_), ErrorKind::bad_data, AllOf(HasSubstr("_blocks"), HasSubstr("MXFP4")));
 }
 
+TEST_F(Loading, ExpandedExpertsOfAnySizeThatCannotBePackedAreNamedWithTheirFolder) {
+  GptOssConfig odd = expanded_;
+  odd.hidden_size = 24;
+  odd.intermediate_size = 40;
+  test::write_folder(folder_ / "odd", odd, test::random_tensors(odd, 5));
+  EXPECT_ERROR(convert_checkpoint(folder_ / "odd", out(), {.experts = ExpertStorage::mxfp4}), ErrorKind::bad_data,
+               AllOf(HasSubstr((folder_ / "odd").string()), HasSubstr("gate_up_proj_blocks"), HasSubstr("MXFP4")));
+}
+
 TEST_F(Loading, ConvertingExpandsInShards) {
   write_file_atomically(path() / "tokenizer.json", "{}");
   const Conversion done =
