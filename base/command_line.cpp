@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/suggest.h"
 
 namespace kc {
@@ -73,7 +74,7 @@ void survive_the_file_size_limit() {
 }
 
 int report(const std::string& program, const std::string& message, ErrorKind kind) {
-  std::cerr << program << ": " << message << std::endl;
+  std::cerr << program << ": " << printable(message, "\n\t") << std::endl;
   return exit_code(kind);
 }
 

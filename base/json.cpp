@@ -15,6 +15,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace kc {
 namespace {
@@ -125,7 +126,8 @@ json parse_json(std::string_view text, const std::string& where) {
     throw Error(ErrorKind::bad_data, where + ": not valid JSON: " + reason(error));
   }
   if (!twice.empty())
-    throw Error(ErrorKind::bad_data, where + ": key \"" + twice + "\" stands twice in one object: remove one of them");
+    throw Error(ErrorKind::bad_data,
+                where + ": key \"" + printable(twice) + "\" stands twice in one object: remove one of them");
   return value;
 }
 
@@ -141,8 +143,8 @@ std::string shown(const json& value) {
     return "[" + list + "]";
   }
   if (value.is_string() && value.get_ref<const std::string&>().size() > kLongestText)
-    return dump(value.get_ref<const std::string&>().substr(0, kLongestText) + "...", -1);
-  return dump(value, -1);
+    return printable(dump(value.get_ref<const std::string&>().substr(0, kLongestText) + "...", -1));
+  return printable(dump(value, -1));
 }
 
 json read_json_file(const fs::path& path) { return parse_json(read_file(path), path.string()); }

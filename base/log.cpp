@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "base/printable.h"
 #include "base/terminal.h"
 
 namespace kc::log {
@@ -37,7 +38,7 @@ spdlog::level::level_enum native(Level level) {
 void emit(Level level, std::string_view message) {
   if (!is_shown(level)) return;
   const TerminalLine::Pause pause;
-  logger().log(native(level), "{}", message);
+  logger().log(native(level), "{}", printable(message, "\n\t"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace kc {
 namespace {
@@ -40,6 +41,7 @@ void Table::add_row(std::vector<std::string> cells) {
     throw Error(ErrorKind::internal, "Table: a row of " + std::to_string(cells.size()) + " cells for " +
                                          std::to_string(header_.size()) + " columns");
   }
+  for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 

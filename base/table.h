@@ -5,7 +5,7 @@
 namespace kc {
 
 // A table for the terminal: columns as wide as their widest cell (UTF-8 aware), numbers right-aligned, a rule under the
-// header.
+// header. Cells are shown as printable.h says.
 class Table {
  public:
   explicit Table(std::vector<std::string> header);

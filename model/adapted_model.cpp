@@ -8,6 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/printable.h"
 #include "model/language_model_impl_torch.h"
 #include "model/lora_files_torch.h"
 #include "model/model_files_torch.h"
@@ -54,7 +55,7 @@ fs::path base_folder(const fs::path& folder, const Manifest& manifest) {
       ErrorKind::bad_data,
       fmt::format("{}: the adapter stands on \"{}\", which is no model folder here: put the base there, or name "
                   "its folder as base_model_name_or_path in adapter_config.json{}",
-                  folder.string(), named, manifest.base.empty() ? "" : " and as base in manifest.json"));
+                  folder.string(), printable(named), manifest.base.empty() ? "" : " and as base in manifest.json"));
 }
 
 void check_hashes(const fs::path& folder, const Manifest& manifest, const std::string& base_hash,

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/pattern.h"
+#include "base/printable.h"
 #include "model/lora_files_torch.h"
 #include "model/lora_targets_torch.h"
 
@@ -41,7 +42,7 @@ constexpr std::array kHarmlessKeys = {"auto_mapping",
                                       "ensure_weight_tying"};
 
 [[noreturn]] void fail(const std::filesystem::path& file, const std::string& key, const std::string& problem) {
-  throw Error(ErrorKind::bad_data, fmt::format("{}: key \"{}\": {}", file.string(), key, problem));
+  throw Error(ErrorKind::bad_data, printable(fmt::format("{}: key \"{}\": {}", file.string(), key, problem)));
 }
 
 bool means_off(const json& value) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "model/lora_pairs_torch.h"
 #include "model/lora_targets_torch.h"
 #include "model/safetensors_torch.h"
@@ -44,7 +45,7 @@ AdapterPairs read_pairs(const std::filesystem::path& folder, const std::function
   for (const auto& [name, tensor] : read_safetensors(pairs.file)) {
     if (!name.starts_with(kAdapterPrefix))
       throw Error(ErrorKind::bad_data, fmt::format("{}: tensor \"{}\" is unexpected: names start with {}",
-                                                   pairs.file.string(), name, kAdapterPrefix));
+                                                   pairs.file.string(), printable(name), kAdapterPrefix));
     const std::string rest = name.substr(std::string(kAdapterPrefix).size());
     if (rest != kHeadCopy) {
       put_side(pairs, rest, tensor);
@@ -191,7 +192,8 @@ void take_peft(AdapterPairs& pairs, const GptOssConfig& config, LoraAdapter& ada
 }  // namespace
 
 void AdapterPairs::fail(const std::string& path, const std::string& problem) const {
-  throw Error(ErrorKind::bad_data, fmt::format("{}: {}{}: {}", file.string(), kAdapterPrefix, path, problem));
+  throw Error(ErrorKind::bad_data,
+              printable(fmt::format("{}: {}{}: {}", file.string(), kAdapterPrefix, path, problem)));
 }
 
 void AdapterPairs::expect_shape(const std::string& path, const char* side, const at::Tensor& tensor,

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "weights/tensor_tables.h"
 
 namespace kc {
@@ -91,14 +92,14 @@ CheckpointFiles::CheckpointFiles(const fs::path& folder, bool tolerant) : folder
 }
 
 void CheckpointFiles::complain(const fs::path& file, const std::string& problem) {
-  problems_.push_back(fmt::format("{}: {}", file.string(), problem));
+  problems_.push_back(printable(fmt::format("{}: {}", file.string(), problem)));
 }
 
 void CheckpointFiles::open(const fs::path& file) {
   try {
     files_.push_back(std::make_unique<SafetensorsFile>(file));
   } catch (const Error& error) {
-    problems_.emplace_back(error.what());
+    problems_.push_back(printable(error.what()));  // the file's name may come from the index
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/printable.h"
 
 namespace kc::config_reader {
 namespace {
@@ -54,7 +55,7 @@ bool is_harmless(const std::string& key) { return std::ranges::count(kHarmlessKe
 }  // namespace
 
 void fail(const std::filesystem::path& file, const std::string& key, const std::string& problem) {
-  throw Error(ErrorKind::bad_data, fmt::format("{}: key \"{}\": {}", file.string(), key, problem));
+  throw Error(ErrorKind::bad_data, printable(fmt::format("{}: key \"{}\": {}", file.string(), key, problem)));
 }
 
 Reader::Reader(const json& object, const std::filesystem::path& file, std::string prefix)

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "base/progress.h"
 #include "weights/tensor_loading.h"
 #include "weights/tensor_tables.h"
@@ -126,7 +127,7 @@ GptOssConfig wanted_config(const CheckpointFiles& files, const ConversionOptions
 
 void require_output_folder(const fs::path& out, const fs::path& copied_from, const std::vector<fs::path>& read) {
   const auto refuse = [&](const std::string& problem) {
-    throw Error(ErrorKind::usage, fmt::format("--out {}: {}", out.string(), problem));
+    throw Error(ErrorKind::usage, printable(fmt::format("--out {}: {}", out.string(), problem)));
   };
   const fs::path place = fs::weakly_canonical(out);
   for (const fs::path& folder : read) {
@@ -155,7 +156,8 @@ void copy_other_files(const fs::path& folder, const fs::path& out) {
     std::error_code error;
     fs::copy_file(entry.path(), out / entry.path().filename(), fs::copy_options::overwrite_existing, error);
     if (error)
-      throw Error(ErrorKind::environment, fmt::format("cannot copy {}: {}", entry.path().string(), error.message()));
+      throw Error(ErrorKind::environment,
+                  printable(fmt::format("cannot copy {}: {}", entry.path().string(), error.message())));
   }
 }
 

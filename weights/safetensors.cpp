@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/printable.h"
 
 namespace kc {
 namespace {
@@ -33,7 +34,7 @@ constexpr std::array<DtypeInfo, 8> kDtypes = {{{"F64", Dtype::f64, 8},
                                                {"BOOL", Dtype::boolean, 1}}};
 
 [[noreturn]] void fail(const std::filesystem::path& file, const std::string& problem) {
-  throw Error(ErrorKind::bad_data, fmt::format("{}: {}", file.string(), problem));
+  throw Error(ErrorKind::bad_data, printable(fmt::format("{}: {}", file.string(), problem)));
 }
 
 // The byte count of a shape; fails on what no file can hold.

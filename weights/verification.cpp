@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "base/progress.h"
 #include "weights/checkpoint_files.h"
 #include "weights/mxfp4.h"
@@ -179,6 +180,7 @@ Verification verify_checkpoint(const std::filesystem::path& folder, int threads)
         result.problems.push_back(
             fmt::format("{}: tensor \"{}\": {} value(s) are NaN, infinite or not finite in bfloat16",
                         file->path().string(), entry.spec.name, it->second));
+  for (std::string& problem : result.problems) problem = printable(problem);
   return result;
 }
 

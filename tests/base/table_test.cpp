@@ -40,6 +40,12 @@ TEST(Table, ARowOfAnotherLengthIsABug) {
   EXPECT_ERROR(table.add_row({"1"}), ErrorKind::internal, HasSubstr("2 columns"));
 }
 
+TEST(Table, CellsSendNoControlCharacters) {
+  Table table({"name", "n"});
+  table.add_row({"a\x1b[2J\nb", "1"});
+  EXPECT_EQ(table.render(), "name         n\n───────────  ─\na\\x1b[2J\\nb  1\n");
+}
+
 TEST(Bar, FillsEighthsOfCells) {
   EXPECT_EQ(bar(0.0, 3), "   ");
   EXPECT_EQ(bar(1.0, 3), "███");

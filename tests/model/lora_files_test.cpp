@@ -218,6 +218,22 @@ TEST_F(AdapterFolder, BadTensorsAreNamed) {
   expect_refused({"layers.0.mlp.experts", "neither gate_up_proj"});
 }
 
+TEST_F(AdapterFolder, ForeignNamesAreShownWithoutTheirControlCharacters) {
+  save(everything());
+  edit_tensors([](Tensors& t) { t["base_model.model.\x1b[2J.lora_A.weight"] = t.begin()->second; });
+  expect_refused({"\\x1b[2J.lora_A"});
+  edit_tensors([](Tensors& t) {
+    t.erase("base_model.model.\x1b[2J.lora_A.weight");
+    t["\n"] = t.begin()->second;
+  });
+  expect_refused({"tensor \"\\n\""});
+  edit_config([](json& c) { c["target_modules"] = {"q_proj\x1b[31m"}; });
+  edit_tensors([](Tensors& t) { t.erase("\n"); });
+  expect_refused({"q_proj\\x1b[31m"});
+  edit_config([](json& c) { c["a\nb"] = 1; });
+  expect_refused({"a\\nb"});
+}
+
 TEST_F(AdapterFolder, AMissingConfigIsNamed) { expect_refused({"adapter_config.json"}); }
 
 }  // namespace

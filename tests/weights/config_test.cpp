@@ -131,6 +131,11 @@ TEST_F(ConfigJson, PackedExpertsNeedSizesOfWholeBlocks) {
   }
 }
 
+TEST_F(ConfigJson, ForeignKeysAreShownWithoutTheirControlCharacters) {
+  EXPECT_ERROR(changed([](json& root) { root["a\x1b[2J\nb"] = 1; }), ErrorKind::bad_data,
+               AllOf(HasSubstr("changed.json"), HasSubstr("\"a\\x1b[2J\\nb\"")));
+}
+
 TEST_F(ConfigJson, APipeInItsPlaceIsRefused) {
   std::filesystem::remove(file());
   ASSERT_EQ(::mkfifo(file().c_str(), 0600), 0);

@@ -15,6 +15,7 @@
 #include "tests/weights/folders.h"
 #include "weights/checkpoint_files.h"
 #include "weights/tensor_tables.h"
+#include "weights/verification.h"
 
 namespace kc {
 namespace {
@@ -48,6 +49,15 @@ TEST_F(Header, ANameGivenTwiceIsRefused) {
   write(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
         1);
   expect_refused(AllOf(HasSubstr("\"a\""), HasSubstr("twice")));
+}
+
+TEST_F(Header, ForeignNamesAreShownWithoutTheirControlCharacters) {
+  write(R"({"a\u001b[31m\nb":{"dtype":"U9","shape":[1],"data_offsets":[0,1]}})", 1);
+  expect_refused(HasSubstr("\"a\\x1b[31m\\nb\""));
+  write(R"({"a":{"dtype":"\u001b[2J","shape":[1],"data_offsets":[0,1]}})", 1);
+  expect_refused(HasSubstr("\\x1b[2J"));
+  write(R"({"\u0007":1,"\u0007":1})", 0);
+  expect_refused(AllOf(HasSubstr("\\x07"), HasSubstr("twice")));
 }
 
 TEST_F(Header, LongerThanTheLimitIsRefusedThoughTheFileIsLonger) {
@@ -191,6 +201,14 @@ TEST_F(Folder, APipeInPlaceOfTheWeights) {
   std::filesystem::remove(path() / shard);
   ASSERT_EQ(::mkfifo((path() / shard).c_str(), 0600), 0);
   EXPECT_ERROR(CheckpointFiles{path()}, ErrorKind::bad_data, AllOf(HasSubstr(shard), HasSubstr("not a regular file")));
+}
+
+TEST_F(Folder, ForeignNamesAreShownWithoutTheirControlCharacters) {
+  write_shards();
+  change_index([&](json& index) { index["weight_map"]["tensor\x1b[2J"] = "no\nfile"; });
+  expect_refused(AllOf(HasSubstr("tensor\\x1b[2J"), HasSubstr("no\\nfile")));
+  write_json_file(path() / "manifest.json", {{"file_hashes", {{"hash\x07", "00"}}}});
+  EXPECT_THAT(verify_checkpoint(path()).problems, Contains(HasSubstr("hash\\x07")));
 }
 
 TEST_F(Folder, IndexLeadingOutOfTheFolder) {

@@ -1,0 +1,25 @@
+#include "base/printable.h"
+
+#include <gtest/gtest.h>
+
+namespace kc {
+namespace {
+
+TEST(Printable, ShowsControlCharactersInsteadOfSendingThem) {
+  EXPECT_EQ(printable("a\x1b[31mb"), "a\\x1b[31mb");
+  EXPECT_EQ(printable("one\ntwo\tthree\r"), "one\\ntwo\\tthree\\x0d");
+  EXPECT_EQ(printable(std::string_view("\0\x7f", 2)), "\\x00\\x7f");
+  EXPECT_EQ(printable("\xc2\x9b"), "\\x9b") << "CSI as one Unicode character";
+}
+
+TEST(Printable, LeavesAllElse) {
+  for (const char* text : {"", "model.layers.0.mlp", "größe", "a\\nb", "日本語", "\xc2\xa0", "\xc2"})
+    EXPECT_EQ(printable(text), text);
+  const std::string once = printable("a\x1b\n\\");
+  EXPECT_EQ(printable(once), once);
+}
+
+TEST(Printable, KeepsWhatIsAskedFor) { EXPECT_EQ(printable("a\nb\x1b", "\n"), "a\nb\\x1b"); }
+
+}  // namespace
+}  // namespace kc
