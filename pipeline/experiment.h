@@ -58,6 +58,8 @@ struct ExperimentOptions {
 
 // How a stored model of this experiment is opened: a folder without a vocabulary takes that of tokenizer.path.
 LoadOptions load_options(const ExperimentOptions& options);
+// Error{config} when tokenizer.path names a file or folder that is not there.
+void require_vocabulary_path(const ExperimentOptions& options);
 // Error{config} when tokenizer.path names another vocabulary than the model's, which it took from its own `folder`.
 void require_vocabulary(const LanguageModel& model, const std::filesystem::path& folder,
                         const ExperimentOptions& options);

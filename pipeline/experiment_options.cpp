@@ -100,6 +100,14 @@ LoadOptions load_options(const ExperimentOptions& options) {
   return {.vocabulary = path.empty() ? std::filesystem::path() : find_resource(path), .experts = options.experts};
 }
 
+void require_vocabulary_path(const ExperimentOptions& options) {
+  const std::string& path = options.vocabulary_path;
+  if (path.empty() || std::filesystem::exists(find_resource(path))) return;
+  throw Error(ErrorKind::config, fmt::format("tokenizer.path names {}, which is not there: name a vocabulary's file or "
+                                             "folder, or leave tokenizer.path out",
+                                             path));
+}
+
 void require_vocabulary(const LanguageModel& model, const std::filesystem::path& folder,
                         const ExperimentOptions& options) {
   if (options.vocabulary_path.empty()) return;

@@ -35,6 +35,19 @@ ExperimentOptions checkpoint_options(const fs::path& folder, const CommonOptions
 
 }  // namespace
 
+namespace {
+
+// Whether the user asks for the vocabulary now: a config that was stored with the checkpoint may name a file that is
+// gone by now, since a checkpoint of ours holds the vocabulary that its config once named.
+bool names_vocabulary(const fs::path& folder, const CommonOptions& given) {
+  const auto is_path = [](const std::string& set) {
+    return set.starts_with("tokenizer.path=") || set.starts_with("tokenizer=");
+  };
+  return !fs::exists(folder / "config.yaml") || std::any_of(given.sets.begin(), given.sets.end(), is_path);
+}
+
+}  // namespace
+
 bool show_checkpoint_config(const std::string& checkpoint, const CommonOptions& given) {
   if (!given.help_config && !given.print_config) return false;
   Config config = checkpoint_config(find_checkpoint(checkpoint), given);
@@ -44,9 +57,9 @@ bool show_checkpoint_config(const std::string& checkpoint, const CommonOptions& 
 
 OpenCheckpoint::OpenCheckpoint(const fs::path& folder, const CommonOptions& given)
     : options_(checkpoint_options(folder, given)) {
+  if (names_vocabulary(folder, given)) require_vocabulary_path(options_);
   set_compute_threads(options_.run.threads);
   model_ = std::make_unique<LanguageModel>(LanguageModel::load(folder, load_options(options_)));
-  // A checkpoint of ours holds the vocabulary that its config once named: that file may be gone by now.
   if (fs::exists(find_resource(options_.vocabulary_path))) require_vocabulary(*model_, folder, options_);
   encoder_ = std::make_unique<PromptEncoder>(options_.prompt, model_->shared_tokenizer());
   has_profile_ = fs::exists(folder / "training_profile.json");

@@ -98,6 +98,7 @@ void require_memory(const GptOssConfig& model) {
 
 void open_initial_model(Session& session) {
   const fs::path init = find_checkpoint(session.options.run.init);
+  require_vocabulary_path(session.options);
   session.model = std::make_unique<LanguageModel>(LanguageModel::load(init, load_options(session.options)));
   require_vocabulary(*session.model, init, session.options);
   if (session.options.lora.on()) session.model->add_adapter(session.options.lora, session.rng.child("adapter"));
@@ -118,6 +119,7 @@ void prepare_model(Session& session) {
       throw Error(ErrorKind::config,
                   "model.experts: mxfp4 is for a checkpoint given by run.init: a fresh model's experts are trained");
     require_memory(session.options.model);
+    if (!has_tokenizer(session.folder)) require_vocabulary_path(session.options);
     claim_run_folder(session.options, session.folder);
     session.model = std::make_unique<LanguageModel>(session.options.model, prepare_vocabulary(session),
                                                     session.rng.child("weights"));

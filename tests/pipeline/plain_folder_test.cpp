@@ -136,6 +136,23 @@ TEST_F(PlainFolder, KeepsItsOwnVocabularyAndRefusesAnotherByTheConfig) {
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
+TEST_F(PlainFolder, RefusesAVocabularyThatTheUserNamesAndThatIsNotThere) {
+  const auto message = testing::AllOf(testing::HasSubstr("tokenizer.path"), testing::HasSubstr("gone.tiktoken"),
+                                      testing::HasSubstr("not there"));
+  given_.sets.push_back("tokenizer.path=" + (folder_ / "gone.tiktoken").string());
+  EXPECT_ERROR(OpenCheckpoint(model_, given_), ErrorKind::config, message);
+  EXPECT_ERROR(train("run"), ErrorKind::config, message);
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+  CommonOptions by_config;
+  by_config.config = folder_.write("named.yaml", "tokenizer:\n  path: gone.tiktoken\n").string();
+  EXPECT_ERROR(OpenCheckpoint(model_, by_config), ErrorKind::config, message);
+  const std::string refused = given_.sets.back();
+  given_.sets.pop_back();
+  train("run");
+  given_.sets = {refused};
+  EXPECT_ERROR(OpenCheckpoint(folder_ / "run/warm_start", given_), ErrorKind::config, message);
+}
+
 TEST_F(PlainFolder, WithWeightsThatAreNoNumbersEndsTrainingInOneError) {
   patch(model_ / "model.safetensors", "model.norm.weight", 0, {0x00, 0x00, 0xC0, 0x7F});
   EXPECT_ERROR(train("run"), ErrorKind::bad_data, testing::HasSubstr("logits are not finite"));
