@@ -119,6 +119,32 @@ void remove_abandoned(const fs::path& path) {
   for (const fs::path& old : abandoned) fs::remove_all(old, error);
 }
 
+bool exchange(const fs::path& one, const fs::path& other) {
+  return ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0;
+}
+
+bool holds_something(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::is_directory(folder, ignored) && !fs::is_empty(folder, ignored);
+}
+
+// What commit() will need to replace a folder that holds something, tried on two empty ones in `staging`: NFS, for one,
+// cannot do it, and hours of work would end in that message.
+void require_exchange(const fs::path& staging, const fs::path& path) {
+  const fs::path one = staging / "one", other = staging / "other";
+  make_folders(one);
+  make_folders(other);
+  const bool works = exchange(one, other);
+  const int code = errno;
+  std::error_code ignored;
+  fs::remove_all(works ? one : staging, ignored);
+  fs::remove_all(other, ignored);
+  if (works) return;
+  throw Error(ErrorKind::environment,
+              "cannot replace " + path.string() + ": its file system cannot exchange two folders in one step (" +
+                  std::strerror(code) + "): move the old folder away first, or give another place");
+}
+
 fs::path without_trailing_slash(fs::path path) { return path.has_filename() ? path : path.parent_path(); }
 
 }  // namespace
@@ -165,6 +191,7 @@ AtomicFolder::AtomicFolder(fs::path path) : path_(without_trailing_slash(std::mo
   remove_abandoned(path_);
   staging_ = partial_path(path_);
   make_folders(staging_);
+  if (holds_something(path_)) require_exchange(staging_, path_);
 }
 
 AtomicFolder::~AtomicFolder() {
@@ -177,8 +204,7 @@ void AtomicFolder::commit() {
   sync_tree(staging_);
   if (::rename(staging_.c_str(), path_.c_str()) != 0) {
     // The folder exists and is not empty: swap the two in one step; the destructor then removes the old one.
-    const bool swapped = ::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0;
-    if (!swapped) fail("replace", path_, errno);
+    if (!exchange(staging_, path_)) fail("replace", path_, errno);
   }
   sync_folder(folder_of(path_));
   committed_ = true;

@@ -31,7 +31,8 @@ class AtomicFile {
 };
 
 // A folder built under a temporary name beside `path` and renamed into place by commit(); removed when not committed.
-// An existing folder at `path` is replaced: the old one goes only after the new one is complete.
+// An existing folder at `path` is replaced: the old one goes only after the new one is complete. Where the file system
+// cannot do that, the constructor says so, before any work.
 class AtomicFolder {
  public:
   explicit AtomicFolder(std::filesystem::path path);

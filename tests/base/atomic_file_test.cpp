@@ -1,10 +1,16 @@
 #include "base/atomic_file.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
+#include <cstdio>
 #include <fstream>
 
 #include "tests/support/expect_error.h"
@@ -139,6 +145,49 @@ TEST(AtomicFolder, ReplacesAnExistingFolderWhole) {
 }
 
 // The child dies by SIGKILL while it writes one folder after the other: whenever that is, the folder is whole.
+// As NFS: for the rest of this process renameat2 with flags is an invalid argument.
+void refuse_exchanges() {
+  sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 3),
+                           BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[4])),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+    ::_exit(99);
+}
+
+// Replaces `path` where folders cannot be exchanged; 0: done, 1: refused before any work.
+int replace_without_exchange(const fs::path& path) {
+  refuse_exchanges();
+  bool begun = false;
+  try {
+    AtomicFolder writer(path);
+    begun = true;
+    write_file_atomically(writer.staging() / "name", "new");
+    writer.commit();
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return begun ? 2 : 1;
+  }
+  return 0;
+}
+
+TEST(AtomicFolder, AFileSystemThatCannotReplaceAFolderIsNamedBeforeTheWork) {
+  const TempFolder folder;
+  write_file_atomically(folder / "old/name", "old");
+  fs::create_directory(folder / "empty");
+  EXPECT_EXIT(std::_Exit(replace_without_exchange(folder / "old")), ::testing::ExitedWithCode(1),
+              "cannot replace .*/old: .*exchange two folders");
+  EXPECT_EQ(read_file(folder / "old/name"), "old");
+  EXPECT_EQ(folder.count(), 3U) << "nothing is left beside";
+  EXPECT_EXIT(std::_Exit(replace_without_exchange(folder / "empty")), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(std::_Exit(replace_without_exchange(folder / "new")), ::testing::ExitedWithCode(0), "");
+  EXPECT_EQ(read_file(folder / "empty/name"), "new");
+  EXPECT_EQ(read_file(folder / "new/name"), "new");
+}
+
 TEST(AtomicFolder, AKilledWriterLeavesAWholeFolderAndTheNextOneCleansUp) {
   const TempFolder folder;
   folder.write("state/a", "0");
