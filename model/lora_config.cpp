@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "base/printable.h"
 #include "model/lora_files_torch.h"
 #include "model/lora_targets_torch.h"
+#include "weights/checkpoint_files.h"
 
 namespace kc {
 namespace {
@@ -94,8 +96,21 @@ bool is_adapter_folder(const std::filesystem::path& folder) {
   return std::filesystem::exists(folder / "adapter_config.json");
 }
 
+namespace {
+
+void refuse_run(const std::filesystem::path& folder) {
+  if (is_adapter_folder(folder)) return;
+  const std::vector<std::string> adapters = checkpoints_of_run(folder, "adapter_config.json");
+  if (adapters.empty()) return;
+  throw Error(ErrorKind::bad_data, fmt::format("{}: is a run folder, not an adapter: name one of its checkpoints, {}",
+                                               folder.string(), fmt::join(adapters, " or ")));
+}
+
+}  // namespace
+
 AdapterConfig load_adapter_config(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "adapter_config.json";
+  refuse_run(folder);
   const json root = read_folder_json(file);
   if (!root.is_object()) throw Error(ErrorKind::bad_data, file.string() + ": expected an object");
   refuse_unsupported(file, root);

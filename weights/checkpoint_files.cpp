@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -26,18 +27,28 @@ bool is_original(const json& config) {
          config.contains("rope_scaling_factor");
 }
 
-void refuse_adapter(const fs::path& config_json) {
+// What is no model folder, though it looks like one to whoever names it.
+void refuse_adapter_and_run(const fs::path& config_json) {
   const fs::path folder = config_json.parent_path();
   std::error_code ignored;
-  if (fs::exists(config_json, ignored) || !fs::exists(folder / "adapter_config.json", ignored)) return;
-  throw Error(ErrorKind::bad_data,
-              fmt::format("{0}: is an adapter (adapter_config.json), not a whole model: merge it into its base first "
-                          "(`checkpoint merge --model BASE --adapter {0} --out FOLDER`) and name that folder",
-                          folder.string()));
+  if (fs::exists(config_json, ignored)) return;
+  constexpr const char* kMerge =
+      "merge it into its base first (`checkpoint merge --model BASE --adapter {} --out FOLDER`) and name that folder";
+  const auto refuse = [&](const std::string& problem) {
+    throw Error(ErrorKind::bad_data, folder.string() + ": " + problem);
+  };
+  if (fs::exists(folder / "adapter_config.json", ignored))
+    refuse("is an adapter (adapter_config.json), not a whole model: " + fmt::format(kMerge, folder.string()));
+  if (const auto models = checkpoints_of_run(folder, "config.json"); !models.empty())
+    refuse(
+        fmt::format("is a run folder, not a model folder: name one of its checkpoints, {}", fmt::join(models, " or ")));
+  if (const auto adapters = checkpoints_of_run(folder, "adapter_config.json"); !adapters.empty())
+    refuse(fmt::format("is a run folder, and its checkpoints are adapters ({}), not whole models: choose one, {}",
+                       fmt::join(adapters, ", "), fmt::format(kMerge, adapters.front())));
 }
 
 CheckpointLayout layout_of(const fs::path& config_json) {
-  refuse_adapter(config_json);
+  refuse_adapter_and_run(config_json);
   return is_original(read_folder_json(config_json)) ? CheckpointLayout::original : CheckpointLayout::hugging_face;
 }
 
@@ -57,6 +68,14 @@ bool is_expert_matrix(const std::string& name) {
 GptOssConfig load_checkpoint_config(const fs::path& folder) {
   const fs::path file = folder / "config.json";
   return layout_of(file) == CheckpointLayout::original ? load_original_config(file) : load_gpt_oss_config(file);
+}
+
+std::vector<std::string> checkpoints_of_run(const fs::path& run, const char* file) {
+  std::vector<std::string> folders;
+  std::error_code ignored;
+  for (const char* name : {"best", "latest", "warm_start"})
+    if (fs::is_regular_file(run / name / file, ignored)) folders.push_back((run / name).string());
+  return folders;
 }
 
 bool has_model_config(const fs::path& folder) {

@@ -24,6 +24,11 @@ GptOssConfig load_checkpoint_config(const std::filesystem::path& folder);
 // one that cannot be read, is not.
 bool has_model_config(const std::filesystem::path& folder);
 
+// A run folder's checkpoints (best, latest, warm_start) that hold `file`, config.json of a model or
+// adapter_config.json; empty: none does, or it is no run folder. For the message to whoever names the run instead of
+// one of them.
+std::vector<std::string> checkpoints_of_run(const std::filesystem::path& run, const char* file);
+
 struct StoredTensor {
   const SafetensorsFile* file = nullptr;
   const TensorEntry* entry = nullptr;

@@ -234,6 +234,16 @@ TEST_F(AdapterFolder, ForeignNamesAreShownWithoutTheirControlCharacters) {
   expect_refused({"a\\nb"});
 }
 
+TEST_F(AdapterFolder, ARunInItsPlaceIsToldWhereItsAdaptersAre) {
+  const std::filesystem::path run = folder_.path() / "run";
+  std::filesystem::create_directories(run / "steps/000004");
+  save_adapter(run / "steps/000004", everything(), config_, "base", AdapterLayout::peft);
+  std::filesystem::create_directory_symlink("steps/000004", run / "best");
+  EXPECT_ERROR((void)load_adapter(run, config_, base_), ErrorKind::bad_data,
+               testing::AllOf(testing::HasSubstr("is a run folder"), testing::HasSubstr((run / "best").string()),
+                              testing::Not(testing::HasSubstr("warm_start"))));
+}
+
 TEST_F(AdapterFolder, AMissingConfigIsNamed) { expect_refused({"adapter_config.json"}); }
 
 }  // namespace

@@ -270,5 +270,19 @@ TEST_F(Folder, WithoutDtypeTheTensorsDecide) {
   }
 }
 
+TEST(RunFolder, InTheModelsPlaceIsToldWhereItsCheckpointsAre) {
+  const test::TempFolder folder;
+  const auto inspect = [&] { return CheckpointFiles{folder / "run"}; };
+  folder.write("run/warm_start/adapter_config.json", "{}");
+  folder.write("run/best/adapter_config.json", "{}");
+  EXPECT_ERROR(
+      inspect(), ErrorKind::bad_data,
+      AllOf(HasSubstr("is a run folder"), HasSubstr((folder / "run/best").string() + ", "),
+            HasSubstr((folder / "run/warm_start").string()), HasSubstr("--adapter " + (folder / "run/best").string())));
+  folder.write("run/warm_start/config.json", "{}");
+  EXPECT_ERROR(inspect(), ErrorKind::bad_data,
+               AllOf(HasSubstr("is a run folder"), HasSubstr("checkpoints, " + (folder / "run/warm_start").string())));
+}
+
 }  // namespace
 }  // namespace kc
