@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -150,16 +151,41 @@ bool admitted(const AdapterConfig& config, const std::string& module) {
                      [&](std::int64_t layer) { return module.starts_with(fmt::format("model.layers.{}.", layer)); });
 }
 
-bool matches(const AdapterConfig& config, const std::string& target, const AdaptedModule& module,
-             const std::filesystem::path& file) {
-  if (!config.pattern) return names(target, module.name);
-  if (target == "all-linear") return module.name != "lm_head";
-  try {
-    return Pattern(target).matches(module.name);
-  } catch (const Error& e) {
-    fail(file, "target_modules", fmt::format("is no regular expression that is understood here: {}", e.what()));
+// One target, to be held against many modules.
+class Target {
+ public:
+  Target(const AdapterConfig& config, const std::string& target, bool experts, const std::filesystem::path& file)
+      : target_(target), experts_(experts), file_(file) {
+    all_linear_ = !experts && config.pattern && target == "all-linear";
+    if (experts || !config.pattern || all_linear_) return;
+    understood([&] { pattern_.emplace(target_); });
   }
-}
+
+  bool matches(const AdaptedModule& module) const {
+    if (module.experts != experts_) return false;
+    if (all_linear_) return module.name != "lm_head";
+    if (!pattern_) return names(target_, module.name);
+    bool found = false;
+    understood([&] { found = pattern_->matches(module.name); });
+    return found;
+  }
+
+ private:
+  template <class F>
+  void understood(const F& use_pattern) const {
+    try {
+      use_pattern();
+    } catch (const Error& e) {
+      fail(file_, "target_modules", fmt::format("is no regular expression that is understood here: {}", e.what()));
+    }
+  }
+
+  const std::string& target_;
+  bool experts_;
+  const std::filesystem::path& file_;
+  bool all_linear_ = false;
+  std::optional<Pattern> pattern_;
+};
 
 void check_target(const std::filesystem::path& file, const char* key, const std::string& target,
                   const std::vector<std::string>& matched, const std::set<std::string>& found) {
@@ -187,12 +213,10 @@ void check_targets(const std::filesystem::path& folder, const AdapterConfig& con
   std::set<std::string> wanted;
   const auto check = [&](const char* key, const std::vector<std::string>& targets, bool experts) {
     for (const std::string& target : targets) {
+      const Target asked(config, target, experts, file);
       std::vector<std::string> matched;
-      for (const AdaptedModule& module : modules) {
-        if (module.experts != experts || !admitted(config, module.name)) continue;
-        if (experts ? names(target, module.name) : matches(config, target, module, file))
-          matched.push_back(module.name);
-      }
+      for (const AdaptedModule& module : modules)
+        if (admitted(config, module.name) && asked.matches(module)) matched.push_back(module.name);
       check_target(file, key, target, matched, found);
       wanted.insert(matched.begin(), matched.end());
     }
