@@ -11,6 +11,12 @@ namespace {
 
 constexpr std::int64_t kQueryRows = 64;
 
+ScoreBlock score_block(std::int64_t first_query, std::int64_t length, std::int64_t window) {
+  const std::int64_t last = std::min(length, first_query + kQueryRows);
+  const std::int64_t oldest = window > 0 ? std::max<std::int64_t>(0, first_query - window + 1) : 0;
+  return {last - first_query, last - oldest, first_query, oldest, window};
+}
+
 // Pointers into one sequence's rows for one key-value head.
 template <class C>
 struct HeadRows {
@@ -30,11 +36,7 @@ struct HeadRows {
   MatrixView<const C> rows(std::int64_t first, std::int64_t column, bool transposed = false) const {
     return {base + first * stride + column, stride, transposed};
   }
-  ScoreBlock block(std::int64_t first_query) const {
-    const std::int64_t last = std::min(length, first_query + kQueryRows);
-    const std::int64_t oldest = shape.window > 0 ? std::max<std::int64_t>(0, first_query - shape.window + 1) : 0;
-    return {last - first_query, last - oldest, first_query, oldest, shape.window};
-  }
+  ScoreBlock block(std::int64_t first_query) const { return score_block(first_query, length, shape.window); }
   void scores(const ScoreBlock& b, std::int64_t g, C* out) const {
     gemm({b.rows, b.columns, shape.head_dim}, scale, rows(b.first_query, query_column(g)),
          rows(b.first_key, key_column(), true), C{0}, {out, b.columns});
@@ -73,6 +75,7 @@ void forward_block(const AttentionInput& in, const QueryBlock& at, std::int64_t 
     gemm({b.rows, h.shape.head_dim, b.columns}, C{1}, MatrixView<const C>{scores, b.columns},
          h.rows(b.first_key, h.value_column()), C{0}, {out + row * width + h.query_column(g), width});
   }
+  if (in.on_scores != nullptr) (*in.on_scores)(b.rows* b.columns* h.group);
 }
 
 template <class C>
@@ -121,6 +124,15 @@ void clear_columns(const HeadRows<C>& h, std::int64_t column, C* d_rotated) {
 }
 
 }  // namespace
+
+std::int64_t count_scores(std::int64_t length, const AttentionShape& shape) {
+  std::int64_t count = 0;
+  for (std::int64_t q = 0; q < length; q += kQueryRows) {
+    const ScoreBlock b = score_block(q, length, shape.window);
+    count += b.rows * b.columns * shape.heads;
+  }
+  return count;
+}
 
 template <class C>
 void attend_forward(const AttentionInput& in, const at::Tensor& out, const at::Tensor& lse) {

@@ -1,6 +1,7 @@
 #pragma once
 // Attention on rotated rows, block of queries by block of queries: memory grows with the length, not with its square.
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -14,7 +15,11 @@ struct AttentionInput {
   at::Tensor sinks;                   // [nH]
   std::vector<std::int64_t> offsets;  // of the sequences
   AttentionShape shape;
+  const std::function<void(std::int64_t)>* on_scores = nullptr;  // as PackedTokens::on_scores; null: nobody asks
 };
+
+// Scores that attend_forward computes for one sequence, those of later positions within its blocks included.
+std::int64_t count_scores(std::int64_t length, const AttentionShape& shape);
 
 // out [N, nH D]; lse [N, nH] = log of the softmax's denominator, sink included.
 template <class C>

@@ -1,8 +1,10 @@
 #include "model/checkpoint_logits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -17,6 +19,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/progress.h"
 #include "model/language_model.h"
 #include "model/model_files_torch.h"
 #include "model/sampler.h"
@@ -67,10 +70,46 @@ Loaded load(const LogitsJob& job) {
   return loaded;
 }
 
-at::Tensor hidden_states(const Loaded& model, const std::vector<TokenId>& tokens) {
+// Of all the arithmetic: what it is spent on changes with the length, so neither tokens nor layers give an estimate.
+class LogitsProgress {
+ public:
+  LogitsProgress(const GptOssConfig& config, std::int64_t tokens)
+      : total_(whole(forward_flops(config, tokens) + head_flops(config, tokens))),
+        progress_(fmt::format("logits of {} tokens", tokens), total_, "GFLOP") {}
+
+  static double head_flops(const GptOssConfig& config, std::int64_t tokens) {
+    return 2.0 * static_cast<double>(config.vocab_size * config.hidden_size) * static_cast<double>(tokens);
+  }
+  void advance(double flops) {
+    const std::scoped_lock lock(mutex_);
+    flops_ += flops;
+    show(std::min(total_, static_cast<std::int64_t>(flops_ / kGiga)));
+  }
+  void finish() {
+    show(total_);
+    progress_.finish();
+  }
+
+ private:
+  static constexpr double kGiga = 1e9;
+  static std::int64_t whole(double flops) { return static_cast<std::int64_t>(std::ceil(flops / kGiga)); }
+  void show(std::int64_t done) {
+    progress_.advance(done - shown_);
+    shown_ = done;
+  }
+
+  std::int64_t total_;
+  Progress progress_;
+  std::mutex mutex_;
+  double flops_ = 0;
+  std::int64_t shown_ = 0;
+};
+
+at::Tensor hidden_states(const Loaded& model, const std::vector<TokenId>& tokens, LogitsProgress& progress) {
   const std::vector<std::int64_t> ids(tokens.begin(), tokens.end());
   const at::Tensor ids_BT = at::tensor(ids, at::kLong).unsqueeze(0);
-  return forward_hidden(model.config, model.weights, {ids_BT, at::full({1}, ids_BT.size(1), at::kLong)})[0];
+  return forward_hidden(model.config, model.weights, {ids_BT, at::full({1}, ids_BT.size(1), at::kLong)},
+                        [&](double flops) { progress.advance(flops); })[0];
 }
 
 struct Arguments {
@@ -124,7 +163,8 @@ std::int64_t write_logits(const LogitsJob& job) {
   const std::vector<TokenId> tokens = read_token_file(job.tokens, load_checkpoint_config(job.model).vocab_size);
   check_target(job.out);
   const Loaded model = load(job);
-  const at::Tensor hidden_TH = hidden_states(model, tokens);
+  LogitsProgress progress(model.config, static_cast<std::int64_t>(tokens.size()));
+  const at::Tensor hidden_TH = hidden_states(model, tokens, progress);
   const std::int64_t count = hidden_TH.size(0);
   const std::int64_t rows = std::max<std::int64_t>(1, kNumbers / model.config.vocab_size);
   AtomicFile file(job.out);
@@ -134,9 +174,11 @@ std::int64_t write_logits(const LogitsJob& job) {
     const at::Tensor logits = unembed(model.config, model.weights, part).to(at::kFloat).contiguous();
     if (!at::isfinite(logits).all().item<bool>()) throw LogitsNotFinite();
     writer.write(std::as_bytes(std::span(logits.const_data_ptr<float>(), static_cast<std::size_t>(logits.numel()))));
+    progress.advance(LogitsProgress::head_flops(model.config, part.size(0)));
   }
   writer.finish();
   file.commit();
+  progress.finish();
   return count;
 }
 

@@ -55,14 +55,15 @@ struct Attended {
   at::Tensor out, lse;
 };
 
-Attended attend(const at::Tensor& rotated, const at::Tensor& sinks, const std::vector<std::int64_t>& offsets,
+Attended attend(const at::Tensor& rotated, const at::Tensor& sinks, const PackedTokens& tokens,
                 const AttentionShape& s) {
   Attended a{at::empty({rotated.size(0), s.heads * s.head_dim}, rotated.options()),
              at::empty({rotated.size(0), s.heads}, rotated.options())};
+  const AttentionInput in{rotated, sinks, tokens.offsets, s, tokens.on_scores ? &tokens.on_scores : nullptr};
   if (rotated.scalar_type() == at::kDouble)
-    attend_forward<double>({rotated, sinks, offsets, s}, a.out, a.lse);
+    attend_forward<double>(in, a.out, a.lse);
   else
-    attend_forward<float>({rotated, sinks, offsets, s}, a.out, a.lse);
+    attend_forward<float>(in, a.out, a.lse);
   return a;
 }
 
@@ -74,7 +75,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
                             const RopeTables& rope, const PackedTokens& tokens, const AttentionShape& s) {
     const at::Tensor rotated = rotate(qkv, rope, tokens.positions_N, s);
     const at::Tensor sink = sinks.to(rotated.scalar_type());
-    const Attended a = attend(rotated, sink, tokens.offsets, s);
+    const Attended a = attend(rotated, sink, tokens, s);
     ctx->save_for_backward({rotated, sink, a.out, a.lse, rope.cos, rope.sin, tokens.positions_N});
     ctx->saved_data["offsets"] = tokens.offsets;
     ctx->saved_data["shape"] = std::vector<std::int64_t>{s.heads, s.kv_heads, s.head_dim, s.window};
@@ -116,7 +117,7 @@ at::Tensor attention(const at::Tensor& qkv_NC, const at::Tensor& sinks, const Ro
 AttentionResult attention_with_cache(const at::Tensor& qkv_NC, const at::Tensor& sinks, const RopeTables& rope,
                                      const PackedTokens& tokens, const AttentionShape& shape) {
   const at::Tensor rotated = rotate(qkv_NC.contiguous(), rope, tokens.positions_N, shape);
-  return {attend(rotated, sinks.to(rotated.scalar_type()), tokens.offsets, shape).out, rotated};
+  return {attend(rotated, sinks.to(rotated.scalar_type()), tokens, shape).out, rotated};
 }
 
 }  // namespace kc::fused_cpu

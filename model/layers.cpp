@@ -1,5 +1,6 @@
 #include <ATen/ops/linear.h>
 
+#include "model/attention_blocks_torch.h"
 #include "model/fused_torch.h"
 #include "model/layers_torch.h"
 
@@ -34,9 +35,10 @@ at::Tensor rotate_rows(const at::Tensor& qkv_NC, const RopeTables& rope, const a
 
 at::Tensor attention(const at::Tensor& qkv_NC, const at::Tensor& sinks, const RopeTables& rope,
                      const PackedTokens& tokens, const AttentionShape& shape) {
-  const at::Tensor out =
-      fused(qkv_NC) ? fused_cpu::attention(qkv_NC, sinks, rope, tokens, shape)
-                    : plain::attend(plain::rotate(qkv_NC, rope, tokens.positions_N, shape), sinks, tokens, shape);
+  if (fused(qkv_NC)) return fused_cpu::attention(qkv_NC, sinks, rope, tokens, shape).to(qkv_NC.scalar_type());
+  const at::Tensor out = plain::attend(plain::rotate(qkv_NC, rope, tokens.positions_N, shape), sinks, tokens, shape);
+  for (std::int64_t b = 0; tokens.on_scores && b < tokens.batch; ++b)
+    tokens.on_scores(count_scores(tokens.length(b), shape));
   return out.to(qkv_NC.scalar_type());
 }
 

@@ -21,6 +21,9 @@ struct PackedTokens {
   std::vector<std::int64_t> offsets;  // [B + 1]: sequence b is rows offsets[b] to offsets[b + 1]
   at::Tensor ids_N, positions_N;      // int64
   at::Tensor padded_rows_N;           // int64: row in the padded [B * T] batch
+  // Told by attention, from several threads at once, how many scores it has just computed (count_scores of all
+  // sequences together); empty: nobody asks.
+  std::function<void(std::int64_t scores)> on_scores = {};
   std::int64_t count() const { return offsets.back(); }
   std::int64_t length(std::int64_t b) const { return offsets[b + 1] - offsets[b]; }
 };

@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "base/error.h"
+#include "model/attention_blocks_torch.h"
 #include "model/layers_torch.h"
 
 namespace kc {
@@ -135,14 +136,41 @@ at::Tensor run_layers(const GptOssConfig& config, const ModelWeights& weights, c
   return rms_norm(x, weights.final_norm, config.rms_norm_eps);
 }
 
-at::Tensor forward_hidden(const GptOssConfig& config, const GptOssWeights& weights, const TokenBatch& batch) {
-  const PackedTokens tokens = pack_tokens(batch);
+namespace {
+
+double flops_of_score(const GptOssConfig& c) { return 4.0 * static_cast<double>(c.head_dim); }
+
+// Of one token in one layer, without attention's scores: two for each weight that takes part.
+double dense_flops(const GptOssConfig& c) {
+  const std::int64_t head_and_norm = (c.vocab_size + 1) * c.hidden_size;
+  return 2.0 * static_cast<double>(c.active_parameters() - head_and_norm) / static_cast<double>(c.num_hidden_layers);
+}
+
+}  // namespace
+
+double forward_flops(const GptOssConfig& config, std::int64_t tokens) {
+  double sum = dense_flops(config) * static_cast<double>(config.num_hidden_layers * tokens);
+  for (std::int64_t i = 0; i < config.num_hidden_layers; ++i)
+    sum += flops_of_score(config) * static_cast<double>(count_scores(tokens, attention_shape(config, i)));
+  return sum;
+}
+
+at::Tensor forward_hidden(const GptOssConfig& config, const GptOssWeights& weights, const TokenBatch& batch,
+                          const std::function<void(double flops)>& on_flops) {
+  PackedTokens tokens = pack_tokens(batch);
+  if (on_flops)
+    tokens.on_scores = [&](std::int64_t scores) { on_flops(flops_of_score(config) * static_cast<double>(scores)); };
+  const auto layer_is_done = [&] {
+    if (on_flops) on_flops(dense_flops(config) * static_cast<double>(tokens.count()));
+  };
   const ModelWeights w = model_weights(config, weights);
   const RopeTables rope = rope_tables(config, tokens.longest, batch.ids_BT.device());
   const at::Tensor hidden =
       run_layers(config, w, tokens.ids_N, [&](std::int64_t layer, const at::Tensor& qkv, const at::Tensor& sinks) {
+        if (layer > 0) layer_is_done();
         return attention(qkv, sinks, rope, tokens, attention_shape(config, layer));
       });
+  layer_is_done();
   const std::vector<std::int64_t> padded_shape = {tokens.batch, tokens.longest, config.hidden_size};
   if (tokens.count() == tokens.batch * tokens.longest) return hidden.view(padded_shape);
   return at::zeros({tokens.batch * tokens.longest, config.hidden_size}, hidden.options())

@@ -2,6 +2,7 @@
 // The GPT-OSS forward pass as functions over a struct of tensors. Legend: B sequences, T positions, N = tokens kept,
 // H hidden, V vocabulary. One code for CPU and CUDA, fp32 and bf16; reductions, softmax, norms and RoPE tables in fp32.
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -40,8 +41,12 @@ struct TokenBatch {
 };
 
 // Final-norm hidden states [B, T, H]; differentiable when the weights require gradients. Rows at padding are
-// unspecified but finite.
-at::Tensor forward_hidden(const GptOssConfig& config, const GptOssWeights& weights, const TokenBatch& batch);
+// unspecified but finite. `on_flops`, where given, is told of the arithmetic as it is done, from several threads at
+// once: for a progress display.
+at::Tensor forward_hidden(const GptOssConfig& config, const GptOssWeights& weights, const TokenBatch& batch,
+                          const std::function<void(double flops)>& on_flops = {});
+// What `on_flops` is told in all, of one sequence of this length; attention's share grows with its square.
+double forward_flops(const GptOssConfig& config, std::int64_t tokens);
 
 // Logits [N, V] in fp32 of chosen hidden rows [N, H].
 at::Tensor unembed(const GptOssConfig& config, const GptOssWeights& weights, const at::Tensor& hidden_NH);

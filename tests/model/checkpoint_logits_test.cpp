@@ -4,10 +4,13 @@
 
 #include <fstream>
 #include <limits>
+#include <mutex>
+#include <numeric>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/tensor.h>
 
+#include "model/layers_torch.h"
 #include "model/model_files_torch.h"
 #include "model/safetensors_torch.h"
 #include "tests/model/torch_support.h"
@@ -46,6 +49,33 @@ TEST(CheckpointLogits, AreThoseOfAForwardPass) {
   EXPECT_TRUE(read_safetensors(out).at("logits").equal(file.at("logits")));
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     EXPECT_EQ(entry.path().string().find("partial"), std::string::npos);
+}
+
+// Shown in floating-point operations: attention tells of each block of queries, so that the display moves, and ends at
+// its total, however long a layer takes.
+TEST(CheckpointLogits, ShowTheirProgress) {
+  const at::NoGradGuard no_grad;
+  const test::TempFolder folder;
+  const GptOssConfig config = small_config();
+  const GptOssWeights weights = write_model(folder.path(), config);
+  for (const bool fused : {true, false}) {
+    use_fused_kernels(fused);
+    std::mutex mutex;
+    std::vector<double> told;
+    forward_hidden(config, weights, full_batch(random_ids(1, 300, config.vocab_size, 2)), [&](double flops) {
+      const std::scoped_lock lock(mutex);
+      told.push_back(flops);
+    });
+    EXPECT_NEAR(std::accumulate(told.begin(), told.end(), 0.0), forward_flops(config, 300), 1);
+    const std::int64_t layers = config.num_hidden_layers;
+    const std::int64_t blocks = fused ? 5 * config.num_key_value_heads : 1;
+    EXPECT_EQ(static_cast<std::int64_t>(told.size()), layers * (blocks + 1));
+  }
+  use_fused_kernels(true);
+  const auto tokens = write(folder.path() / "ids.json", "[3, 47, 0]");
+  testing::internal::CaptureStderr();
+  write_logits({folder.path(), tokens, folder.path() / "out.safetensors"});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("logits of 3 tokens: 1/1 GFLOP (100 %)"));
 }
 
 TEST(CheckpointLogits, OfDamagedWeightsAreAnErrorAndNoFile) {
