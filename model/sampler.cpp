@@ -138,9 +138,10 @@ class Batch {
       row.sample = &results_[open.request][static_cast<std::size_t>(open.next_sample)];
       row.rng = request.rng.child(static_cast<std::uint64_t>(open.next_sample++));
       row.position = static_cast<std::int64_t>(request.prompt.size());
-      if (!extend(row, open.prefix->logits.const_data_ptr<float>() + open.prompt * vocabulary(*open.prefix),
-                  vocabulary(*open.prefix)))
-        continue;
+      const std::int64_t n = vocabulary(*open.prefix);
+      const bool goes_on = extend(row, open.prefix->logits.const_data_ptr<float>() + open.prompt * n, n);
+      tell(settled(row, goes_on));
+      if (!goes_on) continue;
       row.slot = free_.back();
       free_.pop_back();
       decoder_.fill(row.slot, *open.prefix, open.prompt);
@@ -163,6 +164,15 @@ class Batch {
     return static_cast<std::int64_t>(row.sample->tokens.size()) < options_.max_new_tokens;
   }
 
+  std::int64_t settled(const Row& row, bool goes_on) const {
+    const auto drawn = static_cast<std::int64_t>(row.sample->tokens.size());
+    return goes_on ? 1 : options_.max_new_tokens - drawn + 1;
+  }
+
+  void tell(std::int64_t tokens) const {
+    if (options_.on_settled) options_.on_settled(tokens);
+  }
+
   void advance() {
     Decoder::Step step;
     for (const Row& row : rows_) {
@@ -182,13 +192,16 @@ class Batch {
       }
     });
     std::vector<Row> left;
+    std::int64_t tokens = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
+      tokens += settled(rows_[i], goes_on[i] != 0);
       if (goes_on[i])
         left.push_back(rows_[i]);
       else
         free_.push_back(rows_[i].slot);
     }
     rows_ = std::move(left);
+    tell(tokens);
   }
 
   Decoder& decoder_;

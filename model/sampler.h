@@ -1,6 +1,7 @@
 #pragma once
 // Sampling from a language model, without torch in sight.
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stop_token>
 #include <vector>
@@ -33,6 +34,9 @@ struct SamplingOptions {
   std::int64_t max_new_tokens = 16;
   std::vector<TokenId> stop_tokens = {};
   std::int64_t batch_rows = 64;  // sequences decoded together
+  // Told after each step of how many of the tokens at most (max_new_tokens of each sample) are settled now: drawn, or
+  // left out because their sample has ended. For a progress display.
+  std::function<void(std::int64_t tokens)> on_settled = {};
 };
 
 // A model whose weights are damaged or have diverged; who trains it knows which of the two.

@@ -151,9 +151,10 @@ ForecastReport forecast_candidates(OpenCheckpoint& checkpoint, const ForecastJob
   ForecastReport report;
   report.warnings = unlike_training(checkpoint, job, requests);
   if (!job.hardware_warning.empty()) report.warnings.insert(report.warnings.begin(), job.hardware_warning);
-  const auto forecaster = make_policy_forecaster(checkpoint.model().sampler(), checkpoint.encoder(),
-                                                 {.reading = reading_of(checkpoint, job.reading), .retries = 1},
-                                                 RngStream(checkpoint.options().run.seed).child("forecast"));
+  const auto forecaster =
+      make_policy_forecaster(checkpoint.model().sampler(), checkpoint.encoder(),
+                             {.reading = reading_of(checkpoint, job.reading), .retries = 1, .progress = true},
+                             RngStream(checkpoint.options().run.seed).child("forecast"));
   const std::int64_t cut_before = checkpoint.encoder().cut_prompts();
   const std::vector<ForecastResult> results = forecaster->forecast(requests, stop);
   if (const std::int64_t cut = checkpoint.encoder().cut_prompts() - cut_before; cut > 0) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/progress.h"
 
 namespace kc {
 namespace {
@@ -85,13 +86,25 @@ class PolicyForecaster final : public Forecaster {
       const auto attempt = static_cast<std::uint64_t>(round.attempt);
       requests.push_back({prompts[i], 1, round.call.child(std::uint64_t{i}).child(attempt)});
     }
-    const auto samples = sampler_.sample(requests, encoder_.sampling(options_.temperature), stop);
+    const auto samples = sample(requests, round.attempt, stop);
     for (std::size_t k = 0; k < round.open.size(); ++k) {
       const Sample& sample = samples.at(k).at(0);
       ForecastResult& result = results[round.open[k]];
       result.parsed = encoder_.parse(sample);
       result.output_tokens += static_cast<std::int64_t>(sample.tokens.size());
     }
+  }
+
+  std::vector<std::vector<Sample>> sample(const std::vector<SampleRequest>& requests, std::int64_t attempt,
+                                          std::stop_token stop) {
+    SamplingOptions sampling = encoder_.sampling(options_.temperature);
+    if (!options_.progress) return sampler_.sample(requests, sampling, stop);
+    Progress progress(attempt == 0 ? "sampling" : "sampling once more what could not be read",
+                      static_cast<std::int64_t>(requests.size()) * sampling.max_new_tokens, "tokens at most");
+    sampling.on_settled = [&](std::int64_t tokens) { progress.advance(tokens); };
+    auto samples = sampler_.sample(requests, sampling, stop);
+    progress.finish();
+    return samples;
   }
 
   Sampler& sampler_;

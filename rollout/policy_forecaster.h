@@ -13,6 +13,7 @@ struct ReadingOptions {
   WireFormat reading = WireFormat::direct;
   double temperature = 1.0;  // of the sampled wire format; 0 = greedy
   std::int64_t retries = 0;  // further tries after a parse failure
+  bool progress = false;     // shown while answers are sampled
 };
 
 // References must outlive the forecaster. Call k draws from rng.child(k), its request i from that stream's child(i).

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
@@ -131,6 +132,22 @@ TEST(Sampler, EndsAtStopTokensAndAtTheLimit) {
   }
   EXPECT_GT(stopped, 0);
   EXPECT_LT(stopped, 200);
+}
+
+TEST(Sampler, TellsHowManyTokensAreSettled) {
+  const GptOssConfig c = small_config();
+  const GptOssWeights w = random_weights(c, 2);
+  const std::vector<SampleRequest> requests = some_requests();
+  std::vector<std::int64_t> told;
+  SamplingOptions options{.max_new_tokens = 6, .stop_tokens = {3, 4, 5, 6, 7}, .batch_rows = 4};
+  options.on_settled = [&](std::int64_t tokens) { told.push_back(tokens); };
+  const auto samples = make_gpt_oss_sampler(c, w)->sample(requests, options, {});
+  std::int64_t ended_early = 0;
+  for (const auto& of_request : samples)
+    for (const Sample& sample : of_request) ended_early += sample.tokens.size() < 6 ? 1 : 0;
+  EXPECT_GT(ended_early, 0);
+  EXPECT_EQ(std::accumulate(told.begin(), told.end(), std::int64_t{0}), 17 * 6) << "of 17 samples";
+  EXPECT_GT(told.size(), 17U) << "while they are drawn";
 }
 
 TEST(Sampler, DrawsTokensAsOftenAsTheirProbabilitySays) {

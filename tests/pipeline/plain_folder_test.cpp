@@ -103,7 +103,11 @@ TEST_F(PlainFolder, IsNeverAdvisedToBeTrusted) {
 
 TEST_F(PlainFolder, ReportsASampledAnswerThatIsNoForecast) {
   OpenCheckpoint checkpoint(model_, given_);
+  testing::internal::CaptureStderr();
   const ForecastReport report = forecast_candidates(checkpoint, job(), {});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::AllOf(testing::HasSubstr("sampling: 3/3 tokens at most (100 %)"),
+                             testing::HasSubstr("sampling once more")));
   EXPECT_EQ(report.ranked.at(0).failure, "truncated");
   EXPECT_EQ(report.ranked[0].advice, Advice::measure);
   EXPECT_THAT(forecast_table(report), testing::HasSubstr("no forecast: truncated"));
