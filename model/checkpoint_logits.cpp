@@ -19,6 +19,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "base/progress.h"
 #include "model/language_model.h"
 #include "model/model_files_torch.h"
@@ -128,7 +129,7 @@ int run(const Arguments& a) {
   set_compute_threads(0);
   const std::int64_t tokens = write_logits({a.model, a.tokens, a.out, expert_storage(a.experts)});
   if (a.line->common().json)
-    std::cout << nlohmann::json{{"out", a.out}, {"tokens", tokens}}.dump() << "\n";
+    std::cout << nlohmann::json{{"out", printable(a.out)}, {"tokens", tokens}}.dump() << "\n";
   else
     std::cout << fmt::format("{}: logits of {} token(s)\n", a.out, tokens);
   return 0;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/progress.h"
 #include "model/language_model.h"
 #include "model/lora_files_torch.h"
@@ -188,7 +189,7 @@ void add_merge_command(CommandLine& line) {
       "  checkpoint merge --model gpt-oss-20b --adapter runs/a/best --out gpt-oss-20b-tuned", false, [arguments] {
         const Merge done = merge_adapter(arguments->model, arguments->adapter, arguments->out, interrupt_token());
         if (arguments->line->common().json)
-          std::cout << nlohmann::json{{"out", arguments->out},
+          std::cout << nlohmann::json{{"out", printable(arguments->out)},
                                       {"tensors", done.tensors},
                                       {"changed", done.changed},
                                       {"bytes", done.bytes}}

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/printable.h"
 #include "weights/conversion.h"
 #include "weights/inspection.h"
 #include "weights/verification.h"
@@ -69,7 +70,7 @@ int convert_folder(const Arguments& arguments) {
   const Conversion done =
       convert_checkpoint(arguments.model, arguments.out, conversion_options(arguments), interrupt_token());
   if (arguments.line->common().json) {
-    std::cout << nlohmann::json{{"out", arguments.out},
+    std::cout << nlohmann::json{{"out", printable(arguments.out)},
                                 {"tensors", done.tensors},
                                 {"bytes", done.bytes},
                                 {"files", done.files}}

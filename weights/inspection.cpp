@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "base/table.h"
 
 namespace kc {
@@ -94,7 +95,7 @@ nlohmann::json to_json(const Inspection& inspection, const CheckpointFiles& file
     root["groups"].push_back(
         {{"name", g.name}, {"tensors", g.tensors}, {"parameters", g.parameters}, {"bytes", g.bytes}});
   for (const auto& file : files.files()) {
-    const std::string name = file->path().filename().string();
+    const std::string name = printable(file->path().filename().string());  // any bytes, and JSON is UTF-8
     root["files"].push_back({{"name", name}, {"bytes", file->mapped().bytes().size()}});
     for (const TensorEntry& entry : file->tensors())
       root["tensors"].push_back({{"name", entry.spec.name},

@@ -63,6 +63,26 @@ TEST(CheckpointProgram, AFileBeyondTheSizeLimitLeavesNothingBehind) {
   EXPECT_EQ(folder.count(), before);
 }
 
+// JSON holds UTF-8 alone: such a name was an internal error, of `convert` after all of its work.
+TEST(CheckpointProgram, NamesFilesThatAreNotUtf8) {
+  const test::TempFolder folder;
+  const GptOssConfig config = test::tiny_config(ExpertStorage::mxfp4);
+  test::write_original(folder / "original", config, test::random_tensors(config, 1));
+  const std::string model = (folder / "original").string();
+  std::filesystem::rename(folder / "original/model.safetensors", folder / "original/a\xff.safetensors");
+  const auto inspected = run_program({.program = "checkpoint", .arguments = {"inspect", "--model", model, "--json"}});
+  EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
+  EXPECT_EQ(nlohmann::json::parse(inspected.out)["files"][0]["name"], "a\\xff.safetensors");
+  const auto converted =
+      run_program({.program = "checkpoint",
+                   .arguments = {"convert", "--model", model, "--out", (folder / "out\xff").string(), "--json"}});
+  EXPECT_EQ(converted.exit_code, 0) << converted.err;
+  std::filesystem::resize_file(folder / "original/a\xff.safetensors", 100);
+  const auto verified = run_program({.program = "checkpoint", .arguments = {"verify", "--model", model, "--json"}});
+  EXPECT_EQ(verified.exit_code, 1) << verified.err;
+  EXPECT_THAT(nlohmann::json::parse(verified.out)["problems"].dump(), HasSubstr("xff.safetensors"));
+}
+
 TEST(CheckpointProgram, RefusesWhatItCannotRead) {
   const test::TempFolder folder;
   for (const char* command : {"inspect", "verify"}) {
