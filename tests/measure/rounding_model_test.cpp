@@ -73,7 +73,8 @@ float sum_with_few_digits(std::span<const float> values) {
 }
 
 // The model is an upper estimate of the right size: an honest kernel errs by a tenth to about all of it.
-MATCHER(IsAnHonestError, "errs by .1 to 1.1 standard errors in the root mean square, by less than 6 at most") {
+MATCHER(IsAnHonestError,  // NOLINT(readability-identifier-naming): gmock makes a function of it
+        "errs by .1 to 1.1 standard errors in the root mean square, by less than 6 at most") {
   *result_listener << "rms " << arg.root_mean_square << ", at most " << arg.largest;
   return arg.root_mean_square > 0.1 && arg.root_mean_square < 1.1 && arg.largest < 6;
 }
