@@ -73,7 +73,7 @@ EmulatedCheck check_emulated(const TaskPack& pack, HostOptions options, std::int
   options.max_rounds = 3;
   options.correctness_seeds = 3;
   return {list_candidates(emulated.pack).size(), std::move(emulated.left_out),
-          check_task(emulated.pack, options, stop)};
+          check_task(emulated.pack, options, stop).findings};
 }
 
 }  // namespace kc

@@ -50,6 +50,6 @@ std::unique_ptr<Measurer> make_cuda_measurer(const CudaOptions& options, std::ui
 // The limits of a device as its driver states them.
 SmLimits sm_limits(const GpuDevice& device);
 
-inline constexpr const char* kCudaHarnessVersion = "cuda-2";
+inline constexpr const char* kCudaHarnessVersion = "cuda-3";
 
 }  // namespace kc

@@ -48,7 +48,9 @@ GpuSession::GpuSession(const CudaOptions& options, const CompileEnvironment& env
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));
   }
   for (std::size_t c = 0; c < task.pack->cases.size(); ++c) {
-    cases_.push_back({std::make_unique<InputPool>(*task.pack, task.pack->cases[c], reference_, rng.child(c)), 1});
+    cases_.push_back({std::make_unique<InputPool>(*task.pack, task.pack->cases[c], reference_, rng.child(c),
+                                                  static_cast<std::size_t>(options_.correctness_seeds)),
+                      1});
   }
   make_check_sets();
   seed(0);
@@ -63,7 +65,7 @@ void GpuSession::make_check_sets() {
     const auto start = std::chrono::steady_clock::now();
     pool.ensure(count);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    const auto bytes = static_cast<double>(pool.input_layout().bytes + pool.check().reference_layout.bytes);
+    const auto bytes = static_cast<double>(pool.input_layout().bytes + expected_size(pool.check()));
     const double by_memory = static_cast<double>(options_.input_memory_mb << 20) / (sets * bytes);
     const double by_time = kSetSeconds / (sets * seconds.count() / static_cast<double>(count));
     const double most = std::clamp(std::min(by_memory, by_time), 1.0, static_cast<double>(kMaxTurnLaunches));

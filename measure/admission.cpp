@@ -68,10 +68,14 @@ class Admission {
 
  private:
   bool differ(const ExpectedOutputs& a, const ExpectedOutputs& b) const {
-    const auto& buffers = pool_.check().reference_layout.buffers;
-    return std::any_of(buffers.begin(), buffers.end(), [&](const BufferSpan& span) {
-      return std::memcmp(a.bytes.data() + span.offset, b.bytes.data() + span.offset, span.bytes) != 0;
-    });
+    const auto same_values = [](const ExpectedValues& x, const ExpectedValues& y) { return x.values == y.values; };
+    if (!std::ranges::equal(a.floating, b.floating, same_values)) return true;
+    for (std::size_t o = 0; o < pack_.outputs.size(); ++o) {
+      const BufferSpan& span = pool_.check().reference_layout.buffers[o];
+      if (is_floating(pack_.outputs[o].dtype)) continue;
+      if (std::memcmp(a.bytes.data() + span.offset, b.bytes.data() + span.offset, span.bytes) != 0) return true;
+    }
+    return false;
   }
 
   void copy_input(std::size_t input, std::span<std::byte> output) {
@@ -112,7 +116,7 @@ void admit_task(const TaskPack& task, const HostOptions& options) {
   }
 }
 
-std::vector<TaskFinding> check_task(const TaskPack& task, const HostOptions& options, std::stop_token stop) {
+TaskCheck check_task(const TaskPack& task, const HostOptions& options, std::stop_token stop) {
   admit_task(task, options);
   std::vector<MeasureRequest> requests;
   std::set<std::string> sources;
@@ -122,13 +126,17 @@ std::vector<TaskFinding> check_task(const TaskPack& task, const HostOptions& opt
   }
   const auto measurer = make_host_measurer(options, secret_seed());
   const std::vector<Measurement> results = measurer->measure(requests, {}, stop);
-  std::vector<TaskFinding> findings;
+  TaskCheck check;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::string expected = requests[i].candidate.expect.empty() ? "ok" : requests[i].candidate.expect;
     const std::string got(name_of(results[i].status));
-    if (got != expected) findings.push_back({results[i].kernel_name, expected, got, results[i].log});
+    if (got != expected) check.findings.push_back({results[i].kernel_name, expected, got, results[i].log});
+    const auto share = results[i].facts.find("tolerance_share");
+    if (share == results[i].facts.end() || share->second <= check.tolerance_share) continue;
+    check.tolerance_share = share->second;
+    check.closest = results[i].kernel_name;
   }
-  return findings;
+  return check;
 }
 
 }  // namespace kc

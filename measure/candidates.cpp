@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/rng.h"
 #include "measure/expression.h"
+#include "measure/rounding_model.h"
 #include "measure/task_pack.h"
 
 namespace kc {
@@ -138,7 +139,8 @@ std::string candidate_unit(const TaskPack& pack, const Candidate& candidate) {
 }
 
 std::string reference_unit(const TaskPack& pack) {
-  return contract_prelude(pack, "reference") + line_directive("reference.cpp") + pack.reference_source;
+  const std::string numbers = pack.tolerance.is_derived() ? rounded_number_prelude(pack) : "";
+  return numbers + contract_prelude(pack, "reference") + line_directive("reference.cpp") + pack.reference_source;
 }
 
 }  // namespace kc

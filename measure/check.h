@@ -1,5 +1,6 @@
 #pragma once
 // Comparing outputs with the reference's. NaN and infinity agree with nothing.
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,10 +11,16 @@
 
 namespace kc {
 
+// A floating output: what is expected of each element, and how far from it is still right.
+struct ExpectedValues {
+  std::vector<double> values;
+  std::vector<double> bounds;
+};
+
 // What the reference computed for one input set.
 struct ExpectedOutputs {
-  std::vector<std::byte> bytes;  // laid out as reference_outputs()
-  std::vector<double> scales;    // per output: root mean square; 0 for integers
+  std::vector<std::byte> bytes;          // laid out as reference_outputs(); dropped where no output is of integers
+  std::vector<ExpectedValues> floating;  // per output; empty for integers
 };
 
 struct OutputCheck {
@@ -22,8 +29,11 @@ struct OutputCheck {
   SetLayout reference_layout;  // of the reference's
 };
 
-// Fills `scales`; the name of the first output with a value that is not finite, or nothing.
+// Fills `floating` from `bytes`; the name of the first output with a value or error that is not finite, or nothing.
 std::optional<std::string> finish_expected(const OutputCheck& check, ExpectedOutputs& expected);
+
+// Memory that the expected outputs of one set hold.
+std::size_t expected_size(const OutputCheck& check);
 
 // Nothing when every output agrees within the tolerance (integers: exactly); else what differs.
 std::optional<std::string> first_difference(const OutputCheck& check, const ExpectedOutputs& expected,

@@ -70,9 +70,9 @@ TaskPack trial_pack() {
   pack.name = "doctor";
   pack.size_names = {"N"};
   pack.cases = {{"trial", {{"N", 16384}}}};
-  pack.inputs = {{"x", DataType::f32, "N", "normal", {}}};
-  pack.outputs = {{"y", DataType::f32, "N", "", {}}};
-  pack.tolerance = {1e-6, 1e-6, "two roundings"};
+  pack.inputs = {{"x", DataType::f32, "N", "normal", {}, "", {}}};
+  pack.outputs = {{"y", DataType::f32, "N", "", {}, "", {}}};
+  pack.tolerance = {.relative = 1e-6, .absolute = 1e-6, .reason = "two roundings"};
   pack.reference_source = trial_kernel("reference", "double");
   pack.compiler_flags = {"-O2"};
   pack.work = "N";

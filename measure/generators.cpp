@@ -22,10 +22,14 @@ struct Kind {
 };
 
 const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> kinds = {
-      {"normal", {"mean", "deviation"}, false, false}, {"uniform", {"low", "high"}, false, false},
-      {"integers", {"low", "high"}, true, false},      {"csr_offsets", {"rows", "nonzeros"}, true, true},
-      {"csr_columns", {"columns"}, true, true},        {"permutation", {}, true, true}};
+  static const std::vector<Kind> kinds = {{"normal", {"mean", "deviation"}, false, false},
+                                          {"uniform", {"low", "high"}, false, false},
+                                          {"wide", {"octaves"}, true, false},
+                                          {"cancelling", {"octaves"}, true, false},
+                                          {"integers", {"low", "high"}, true, false},
+                                          {"csr_offsets", {"rows", "nonzeros"}, true, true},
+                                          {"csr_columns", {"columns"}, true, true},
+                                          {"permutation", {}, true, true}};
   return kinds;
 }
 
@@ -34,8 +38,8 @@ const Kind& kind_of(const TensorSpec& tensor) {
     if (tensor.generator == kind.name) return kind;
   }
   throw Error(ErrorKind::bad_data,
-              fmt::format("input {}: unknown generator '{}'; expected normal, uniform, integers, csr_offsets, "
-                          "csr_columns or permutation",
+              fmt::format("input {}: unknown generator '{}'; expected normal, uniform, wide, cancelling, integers, "
+                          "csr_offsets, csr_columns or permutation",
                           tensor.name, tensor.generator));
 }
 
@@ -130,6 +134,19 @@ void fill_from(DataType type, std::span<std::byte> bytes, const std::vector<std:
   fill_as(type, bytes, [&] { return values[next++]; });
 }
 
+constexpr double kRemainder = 0x1p-12;  // of a pair that cancels: about what half precision keeps
+
+double wide(double octaves, Bulk& bulk) { return bulk.normal() * std::exp2(octaves * (2 * bulk.uniform() - 1)); }
+
+void check_octaves(const TensorSpec& tensor, const CaseSpec& input_case) {
+  if (tensor.generator != "wide" && tensor.generator != "cancelling") return;
+  const double octaves = option(tensor, input_case, "octaves", 0);
+  if (is_floating(tensor.dtype) && octaves >= 0 && octaves <= 100) return;
+  throw Error(ErrorKind::bad_data,
+              fmt::format("input {}: generator {} needs a floating type and 0 to 100 octaves, got {}", tensor.name,
+                          tensor.generator, octaves));
+}
+
 void check_range(const TensorSpec& tensor, const CaseSpec& input_case) {
   const bool integers = tensor.generator == "integers";
   if (!integers && tensor.generator != "uniform") return;
@@ -162,6 +179,7 @@ void check_generator(const TensorSpec& tensor, const CaseSpec& input_case) {
                 fmt::format("input {}: generator {} needs an integer type", tensor.name, kind.name));
   }
   check_range(tensor, input_case);
+  check_octaves(tensor, input_case);
   if (tensor.generator != "csr_offsets") return;
   const auto rows = static_cast<std::int64_t>(option(tensor, input_case, "rows", 0));
   if (elements_of(tensor, input_case) != rows + 1) {
@@ -182,6 +200,18 @@ void generate(const TensorSpec& tensor, const CaseSpec& input_case, RngStream& r
     const double low = of("low", 0);
     const double width = of("high", 1) - low;
     fill_as(tensor.dtype, bytes, [&] { return low + width * bulk.uniform(); });
+  } else if (kind == "wide") {
+    const double octaves = of("octaves", 0);
+    fill_as(tensor.dtype, bytes, [&] { return wide(octaves, bulk); });
+  } else if (kind == "cancelling") {
+    const double octaves = of("octaves", 0);
+    double last = 0;
+    fill_as(tensor.dtype, bytes, [&] {
+      const bool is_second = last != 0;
+      const double value = is_second ? -last * (1 + kRemainder * bulk.normal()) : wide(octaves, bulk);
+      last = is_second ? 0 : value;
+      return value;
+    });
   } else if (kind == "integers") {
     const std::int64_t low = whole("low");
     const auto span = static_cast<std::uint64_t>(whole("high") - low) + 1;

@@ -48,9 +48,16 @@ struct TaskFinding {
   std::string log;
 };
 
-// Admits the task, then measures every candidate with an `expect` and the first instance of every other source.
-std::vector<TaskFinding> check_task(const TaskPack& task, const HostOptions& options, std::stop_token stop);
+struct TaskCheck {
+  std::vector<TaskFinding> findings;
+  // The largest error of an accepted candidate, as a share of what the tolerance allows there, and whose it is.
+  double tolerance_share = 0;
+  std::string closest;
+};
 
-inline constexpr const char* kHostHarnessVersion = "host-3";
+// Admits the task, then measures every candidate with an `expect` and the first instance of every other source.
+TaskCheck check_task(const TaskPack& task, const HostOptions& options, std::stop_token stop);
+
+inline constexpr const char* kHostHarnessVersion = "host-4";
 
 }  // namespace kc

@@ -14,21 +14,31 @@ namespace {
 
 constexpr std::size_t kTurnBytes = std::size_t{512} << 10;  // inputs and outputs of a turn: half of a usual L2 cache
 
+// As it is drawn for the check on hard inputs.
+TensorSpec check_tensor(TensorSpec tensor) {
+  if (tensor.check_generator.empty()) return tensor;
+  tensor.generator = tensor.check_generator;
+  tensor.options = tensor.check_options;
+  return tensor;
+}
+
 }  // namespace
 
-InputPool::InputPool(const TaskPack& pack, const CaseSpec& input_case, Runner& reference, RngStream rng)
+InputPool::InputPool(const TaskPack& pack, const CaseSpec& input_case, Runner& reference, RngStream rng,
+                     std::size_t check_sets)
     : pack_(pack),
       case_(input_case),
       reference_(reference),
       rng_(rng),
+      check_sets_(check_sets),
       input_layout_(layout_of(pack.inputs, input_case)),
       check_{&pack, layout_of(pack.outputs, input_case), layout_of(reference_outputs(pack), input_case)} {
   for (const std::string& name : pack.size_names) sizes_.push_back(input_case.sizes.at(name));
 }
 
-void InputPool::draw(InputSet& set, std::size_t input) {
+void InputPool::draw(InputSet& set, std::size_t input, const TensorSpec& spec) {
   const BufferSpan& span = input_layout_.buffers[input];
-  generate(pack_.inputs[input], case_, rng_, std::span(set.inputs).subspan(span.offset, span.bytes));
+  generate(spec, case_, rng_, std::span(set.inputs).subspan(span.offset, span.bytes));
 }
 
 void InputPool::compute_expected(InputSet& set) {
@@ -50,7 +60,9 @@ void InputPool::compute_expected(InputSet& set) {
   if (first_broken_guard(layout, outputs, poison) >= 0) throw located("writes outside its outputs");
   set.expected.bytes.assign(outputs.begin(), outputs.end());
   if (const auto output = finish_expected(check_, set.expected)) {
-    throw located(fmt::format("leaves a value in output {} that is not finite, or not written", *output));
+    throw located(
+        fmt::format("leaves a value in output {} that is not finite, or not written{}", *output,
+                    pack_.tolerance.is_derived() ? " (with standard_errors it writes `real`, not double)" : ""));
   }
 }
 
@@ -58,7 +70,10 @@ void InputPool::ensure(std::size_t count) {
   while (sets_.size() < count) {
     auto set = std::make_unique<InputSet>();
     set->inputs.assign(input_layout_.bytes, std::byte{0xFF});  // guards read as NaN
-    for (std::size_t i = 0; i < pack_.inputs.size(); ++i) draw(*set, i);
+    const bool is_hard = check_sets_ >= 2 && sets_.size() + 1 == check_sets_;
+    for (std::size_t i = 0; i < pack_.inputs.size(); ++i) {
+      draw(*set, i, is_hard ? check_tensor(pack_.inputs[i]) : pack_.inputs[i]);
+    }
     compute_expected(*set);
     sets_.push_back(std::move(set));
   }
@@ -66,7 +81,7 @@ void InputPool::ensure(std::size_t count) {
 
 InputSet InputPool::variation(std::size_t index, std::size_t changed) {
   InputSet set{sets_[index]->inputs, {}};
-  draw(set, changed);
+  draw(set, changed, pack_.inputs[changed]);
   compute_expected(set);
   return set;
 }

@@ -18,8 +18,9 @@ struct InputSet {
 
 class InputPool {
  public:
-  // `reference` must outlive the pool.
-  InputPool(const TaskPack& pack, const CaseSpec& input_case, Runner& reference, RngStream rng);
+  // `reference` must outlive the pool. The last of `check_sets` sets, where there are two or more, is of the inputs'
+  // check generators.
+  InputPool(const TaskPack& pack, const CaseSpec& input_case, Runner& reference, RngStream rng, std::size_t check_sets);
 
   // Makes sets until there are `count`. Error{bad_data} when the reference fails or computes something that is not
   // finite.
@@ -37,13 +38,14 @@ class InputPool {
   std::span<const std::int64_t> sizes() const { return sizes_; }
 
  private:
-  void draw(InputSet& set, std::size_t input);
+  void draw(InputSet& set, std::size_t input, const TensorSpec& spec);
   void compute_expected(InputSet& set);
 
   const TaskPack& pack_;
   const CaseSpec& case_;
   Runner& reference_;
   RngStream rng_;
+  std::size_t check_sets_;
   SetLayout input_layout_;
   OutputCheck check_;
   std::vector<std::int64_t> sizes_;

@@ -34,7 +34,8 @@ std::ptrdiff_t first_broken_guard(const SetLayout& layout, std::span<const std::
 bool is_unwritten(const SetLayout& layout, std::size_t buffer, double position, std::span<const std::byte> bytes,
                   std::uint64_t seed);
 
-// The outputs as the reference writes them: floating types become f64.
+// The outputs as the reference writes them: floating types become f64, or as many f64 as hold a `real` of
+// measure/reference/rounded_number.h.
 std::vector<TensorSpec> reference_outputs(const TaskPack& pack);
 
 }  // namespace kc

@@ -36,16 +36,14 @@ std::vector<std::byte> outputs_of(const OutputCheck& check, const ExpectedOutput
   std::vector<std::byte> outputs(check.layout.bytes);
   for (std::size_t o = 0; o < check.pack->outputs.size(); ++o) {
     const BufferSpan& to = check.layout.buffers[o];
-    const std::byte* from = expected.bytes.data() + check.reference_layout.buffers[o].offset;
     const DataType type = check.pack->outputs[o].dtype;
     if (!is_floating(type)) {
+      const std::byte* from = expected.bytes.data() + check.reference_layout.buffers[o].offset;
       std::copy(from, from + to.bytes, outputs.begin() + static_cast<std::ptrdiff_t>(to.offset));
       continue;
     }
-    const auto* values = reinterpret_cast<const double*>(from);
-    for (std::size_t i = 0; i < to.bytes / size_of(type); ++i) {
-      put(outputs.data() + to.offset, type, i, value(values[i], o));
-    }
+    const std::vector<double>& values = expected.floating[o].values;
+    for (std::size_t i = 0; i < values.size(); ++i) put(outputs.data() + to.offset, type, i, value(values[i], o));
   }
   return outputs;
 }
@@ -61,28 +59,23 @@ std::vector<std::byte> mean_outputs(const OutputCheck& check, const ExpectedOutp
   std::vector<double> means(check.pack->outputs.size(), 0.0);
   for (std::size_t o = 0; o < means.size(); ++o) {
     if (!is_floating(check.pack->outputs[o].dtype)) continue;
-    const BufferSpan& span = check.reference_layout.buffers[o];
-    const auto* values = reinterpret_cast<const double*>(expected.bytes.data() + span.offset);
-    const std::size_t count = span.bytes / sizeof(double);
-    for (std::size_t i = 0; i < count; ++i) means[o] += values[i] / static_cast<double>(count);
+    const std::vector<double>& values = expected.floating[o].values;
+    for (const double value : values) means[o] += value / static_cast<double>(values.size());
   }
   return outputs_of(check, expected, [&](double, std::size_t o) { return means[o]; });
 }
 
 double share_of_tolerance(const OutputCheck& check, const ExpectedOutputs& expected,
                           std::span<const std::byte> outputs) {
-  const Tolerance& tolerance = check.pack->tolerance;
   double share = 0;
   for (std::size_t o = 0; o < check.pack->outputs.size(); ++o) {
     const DataType type = check.pack->outputs[o].dtype;
     if (!is_floating(type)) continue;
-    const BufferSpan& span = check.layout.buffers[o];
-    const auto* values =
-        reinterpret_cast<const double*>(expected.bytes.data() + check.reference_layout.buffers[o].offset);
-    for (std::size_t i = 0; i < span.bytes / size_of(type); ++i) {
-      const double error = std::fabs(get(outputs.data() + span.offset, type, i) - values[i]);
-      const double bound = tolerance.absolute + tolerance.relative * std::max(std::fabs(values[i]), expected.scales[o]);
-      share = std::max(share, error / bound);
+    const std::byte* got = outputs.data() + check.layout.buffers[o].offset;
+    const auto& [values, bounds] = expected.floating[o];
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double error = std::fabs(get(got, type, i) - values[i]);
+      if (error > 0) share = std::max(share, error / bounds[i]);
     }
   }
   return share;

@@ -105,8 +105,10 @@ Session::Session(const CompileEnvironment& environment, const HostTask& task, co
   if (const auto failure = reference_.wait_until_loaded()) {
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));
   }
+  const auto check_sets = static_cast<std::size_t>(environment.options.correctness_seeds);
   for (std::size_t c = 0; c < task.pack->cases.size(); ++c) {
-    pools_.push_back(std::make_unique<InputPool>(*task.pack, task.pack->cases[c], reference_, rng.child(c)));
+    pools_.push_back(
+        std::make_unique<InputPool>(*task.pack, task.pack->cases[c], reference_, rng.child(c), check_sets));
   }
   seeds_.reserve(kSeedProcesses);
   seed(0);
@@ -150,6 +152,8 @@ Expected<Session::Checked, RunnerFailure> Session::check_correctness(Runner& run
       const auto nanoseconds = take_turn(runner, *pool, std::span(&set, 1), rng_);
       if (!nanoseconds) return Unexpected(nanoseconds.error());
       fastest = std::min(fastest, *nanoseconds);
+      checked.tolerance_share =
+          std::max(checked.tolerance_share, share_of_tolerance(pool->check(), (*pool)[set].expected, runner.outputs()));
       if (turn == 0) first = copy_outputs(pool->check().layout, runner.outputs());
       if (turn == seeds && first != copy_outputs(pool->check().layout, runner.outputs())) checked.deterministic = false;
     }
@@ -243,6 +247,7 @@ std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::files
   result.facts["repeated_rounds"] = static_cast<double>(timing->repeated_rounds);
   result.facts["disturbed_rounds"] = static_cast<double>(timing->rounds.disturbed);
   result.facts["deterministic"] = checked.deterministic ? 1 : 0;
+  result.facts["tolerance_share"] = checked.tolerance_share;
   task_.noise->add(timing->process_log2);
   task_.watch->remember(timing->rounds);
   return std::nullopt;

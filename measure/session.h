@@ -58,6 +58,7 @@ class Session {
   struct Checked {
     std::vector<double> estimates;  // nanoseconds per launch, by case
     bool deterministic = true;      // the same bytes twice, whatever lay in the outputs before
+    double tolerance_share = 0;     // the largest error as a share of what is allowed there
   };
   Expected<Checked, RunnerFailure> check_correctness(Runner& runner);
   std::optional<RunnerFailure> time_cases(Runner runner, const std::filesystem::path& folder, const Checked& checked,

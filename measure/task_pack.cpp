@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "measure/expression.h"
 #include "measure/generators.h"
+#include "measure/rounding_model.h"
 #include "measure/task_pack_parts.h"
 
 namespace kc {
@@ -44,6 +45,7 @@ void read_sizes(TaskPack& pack, const YamlReader& root) {
 
 void read_generator(const TaskPack& pack, TensorSpec& tensor, const YamlReader& node) {
   tensor.generator = node.at("kind").text();
+  tensor.options.clear();
   for (const auto& [key, value] : node.entries()) {
     if (key == "kind") continue;
     tensor.options[key] = value.text();
@@ -59,7 +61,7 @@ void read_generator(const TaskPack& pack, TensorSpec& tensor, const YamlReader& 
 
 TensorSpec read_tensor(const TaskPack& pack, const YamlReader& node, bool is_input) {
   if (is_input) {
-    node.allow_keys({"name", "dtype", "shape", "generator"});
+    node.allow_keys({"name", "dtype", "shape", "generator", "check_generator"});
   } else {
     node.allow_keys({"name", "dtype", "shape"});
   }
@@ -71,7 +73,13 @@ TensorSpec read_tensor(const TaskPack& pack, const YamlReader& node, bool is_inp
   for (const CaseSpec& spec : pack.cases) {
     located(shape, [&] { return evaluate_integer(tensor.shape, to_variables(spec.sizes), 1); });
   }
-  if (is_input) read_generator(pack, tensor, node.at("generator"));
+  if (!is_input) return tensor;
+  if (node.has("check_generator")) {
+    read_generator(pack, tensor, node.at("check_generator"));
+    tensor.check_generator = tensor.generator;
+    tensor.check_options = std::move(tensor.options);
+  }
+  read_generator(pack, tensor, node.at("generator"));
   return tensor;
 }
 
@@ -87,8 +95,19 @@ void read_tensors(TaskPack& pack, const YamlReader& root) {
 }
 
 Tolerance read_tolerance(const YamlReader& node) {
-  node.allow_keys({"relative", "absolute", "reason"});
+  node.allow_keys({"relative", "absolute", "standard_errors", "reason"});
   Tolerance tolerance;
+  if (node.has("standard_errors")) {
+    for (const char* key : {"relative", "absolute"}) {
+      if (node.has(key)) throw node.at(key).fault("either this or standard_errors, which makes a bound by element");
+    }
+    tolerance.standard_errors = node.at("standard_errors").number();
+    if (!(tolerance.standard_errors >= 1 && tolerance.standard_errors <= 1000)) {
+      throw node.at("standard_errors").fault("expected 1 to 1000");
+    }
+    tolerance.reason = node.text_or("reason", "");
+    return tolerance;
+  }
   if (node.has("relative")) tolerance.relative = node.at("relative").number();
   if (node.has("absolute")) tolerance.absolute = node.at("absolute").number();
   if (tolerance.relative < 0 || tolerance.absolute < 0) throw node.fault("a tolerance must not be negative");
@@ -205,6 +224,7 @@ TaskPack load_task_pack(const std::filesystem::path& folder) {
   pack.cases = read_cases(pack.size_names, root);
   read_tensors(pack, root);
   pack.tolerance = read_tolerance(root.at("tolerance"));
+  if (pack.tolerance.is_derived()) located(root.at("tolerance"), [&] { return computing_type(pack); });
   pack.reference_source = read_source(pack, root.at("reference"));
   read_host_part(pack, root);
   if (root.has("threads")) pack.threads = read_threads(root.at("threads"));

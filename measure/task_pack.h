@@ -23,6 +23,9 @@ struct TensorSpec {
   std::string shape;      // product expression of the sizes, e.g. "M * K": number of elements
   std::string generator;  // inputs only: normal | uniform | integers | csr_offsets ... (docs/task-packs.md)
   std::map<std::string, std::string> options;  // of the generator; values are expressions of the sizes
+  // Inputs only, may be empty: the generator of the last set that correctness is checked on, and its options.
+  std::string check_generator;
+  std::map<std::string, std::string> check_options;
 };
 
 struct CaseSpec {
@@ -30,10 +33,15 @@ struct CaseSpec {
   std::map<std::string, std::int64_t> sizes;
 };
 
+// What a floating output may be off (docs/task-packs.md, "Tolerance"): either so many standard errors of the rounding
+// model, by element, or the same for all elements.
 struct Tolerance {
-  double relative = 0;  // of the error scale below
+  double relative = 0;  // of max(|expected|, root mean square of the output)
   double absolute = 0;
   std::string reason;
+  double standard_errors = 0;  // above 0: the reference computes in `real` and says each element's error
+
+  bool is_derived() const { return standard_errors > 0; }
 };
 
 // A source, or a template with the values that each tunable may take.
@@ -75,7 +83,7 @@ struct TaskPack {
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
   Tolerance tolerance;
-  std::string reference_source;  // text; trusted, double precision
+  std::string reference_source;  // text; trusted, in more digits than the outputs have
   std::vector<std::string> compiler_flags;
   std::string compiler;    // of C++ sources, a program; empty: the one of section `measure`
   std::string c_compiler;  // of C sources

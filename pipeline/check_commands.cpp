@@ -16,10 +16,14 @@
 namespace kc {
 namespace {
 
-void print_findings(const TaskPack& task, const std::vector<TaskFinding>& findings) {
-  std::cout << fmt::format("{}: {}, {} cases, {} candidates\n", task.name, findings.empty() ? "sound" : "NOT sound",
-                           task.cases.size(), list_candidates(task).size())
-            << findings_text(findings);
+void print_check(const TaskPack& task, const TaskCheck& check) {
+  std::cout << fmt::format("{}: {}, {} cases, {} candidates", task.name, check.findings.empty() ? "sound" : "NOT sound",
+                           task.cases.size(), list_candidates(task).size());
+  if (!check.closest.empty()) {
+    std::cout << fmt::format(", largest accepted error {:.2g} % of the tolerance ({})", 100 * check.tolerance_share,
+                             check.closest);
+  }
+  std::cout << "\n" << findings_text(check.findings) << std::flush;
 }
 
 void print_json(const nlohmann::json& value) {
@@ -54,10 +58,10 @@ std::size_t check_on_host(const std::vector<TaskPack>& packs, const DeviceOption
   nlohmann::json all = nlohmann::json::object();
   for (const TaskPack& whole : tasks_for("host", packs)) {
     const TaskPack task = pack_for_device(whole, "host");
-    const std::vector<TaskFinding> found = check_task(task, options.host, interrupt_token());
-    findings += found.size();
-    all[task.name] = to_json(found);
-    if (!json) print_findings(task, found);
+    const TaskCheck check = check_task(task, options.host, interrupt_token());
+    findings += check.findings.size();
+    all[task.name] = to_json(check.findings);
+    if (!json) print_check(task, check);
   }
   if (json) print_json(all);
   return findings;

@@ -4,8 +4,8 @@ extern "C" void reference(const Case* c, const void* const* inputs, void* const*
   const float* values = (const float*)inputs[2];
   const float* x = (const float*)inputs[3];
   for (long r = 0; r < c->ROWS; ++r) {
-    double sum = 0;
-    for (int k = offsets[r]; k < offsets[r + 1]; ++k) sum += (double)values[k] * x[columns[k]];
-    ((double*)outputs[0])[r] = sum;
+    real sum = 0;
+    for (int k = offsets[r]; k < offsets[r + 1]; ++k) sum += real(values[k]) * x[columns[k]];
+    ((real*)outputs[0])[r] = sum;
   }
 }

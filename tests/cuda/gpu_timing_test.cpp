@@ -25,7 +25,7 @@ TEST_F(GpuTiming, TimesACandidateAgainstTheSeedInAlternatingOrder) {
   EXPECT_GE(result.cases[0].candidate_ns.size(), 8);
   EXPECT_EQ(result.cases[0].candidate_ns.size(), result.cases[0].reference_ns.size());
   EXPECT_EQ(result.provenance.device, "Fake H100");
-  EXPECT_EQ(result.provenance.harness_version, "cuda-2");
+  EXPECT_EQ(result.provenance.harness_version, "cuda-3");
   EXPECT_THAT(result.provenance.compiler, HasSubstr("NVRTC"));
   EXPECT_THAT(result.provenance.compiler_flags, HasSubstr("-arch=sm_90a"));
   EXPECT_NEAR(result.provenance.noise_floor, 0, 1e-6);

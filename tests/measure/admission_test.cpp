@@ -75,6 +75,53 @@ TEST(Admission, WarnsAboutAToleranceThatTheSeedsErrorDoesNotExplain) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("times the error of the seed"));
 }
 
+constexpr const char* kFixedTolerance = "relative: 1.0e-6, absolute: 1.0e-6, reason: two roundings";
+constexpr const char* kRoundedReference =
+    R"(void reference(const Case* c, const void* const* inputs, void* const* outputs) {
+  const float* x = (const float*)inputs[0];
+  real* y = (real*)outputs[0];
+  for (long long i = 0; i < c->N; ++i) y[i] = 2.0 * real(x[i]) + 1.0;
+}
+)";
+
+Files derived_files(Files files = {}) {
+  files.insert({"task.yaml", replaced(replaced(kTaskYaml, kFixedTolerance, "standard_errors: 8"), "{kind: normal}",
+                                      "{kind: normal}, check_generator: {kind: wide, octaves: 12}")});
+  files.insert({"reference.cpp", kRoundedReference});
+  return files;
+}
+
+TEST(Admission, DerivesTheToleranceFromAReferenceThatComputesWithRoundings) {
+  const TaskFiles files(derived_files());
+  const TaskPack pack = load_task_pack(files.path());
+  ::testing::internal::CaptureStderr();
+  EXPECT_NO_THROW(admit_task(pack, quick_options()));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  const Measurement honest = measure_source(pack, replaced(kHonestSource, "2.0f * x[i]", "x[i] * 2.0f"));
+  ASSERT_EQ(honest.status, MeasurementStatus::ok) << honest.log;
+  EXPECT_GT(honest.facts.at("tolerance_share"), 0);
+  EXPECT_LT(honest.facts.at("tolerance_share"), 0.5);
+}
+
+TEST(Admission, RefusesADerivedTaskWhoseReferenceWritesDoubles) {
+  expect_refused(TaskFiles(derived_files({{"reference.cpp", kReferenceSource}})), "writes `real`");
+  expect_refused(TaskFiles(derived_files({{"reference.cpp", replaced(kRoundedReference, "i < c->N", "i <= c->N")}})),
+                 "outside its outputs");
+}
+
+TEST(Admission, HardInputsFindWhatIsWrongOnTheirsOnly) {
+  const TaskFiles files(derived_files());
+  const TaskPack pack = load_task_pack(files.path());
+  // The digits of half, at no cost where values are of the usual size: what a type of little range does.
+  const std::string saturating = replaced(kHonestSource, "2.0f * x[i]", "2.0f * (x[i] > 100.0f ? 100.0f : x[i])");
+  const Measurement result = measure_source(pack, saturating);
+  EXPECT_EQ(result.status, MeasurementStatus::incorrect);
+  EXPECT_THAT(result.log, HasSubstr("expected"));
+  const TaskFiles usual(Files{{"task.yaml", replaced(kTaskYaml, kFixedTolerance, "standard_errors: 8")},
+                              {"reference.cpp", kRoundedReference}});
+  EXPECT_EQ(measure_source(load_task_pack(usual.path()), saturating).status, MeasurementStatus::ok);
+}
+
 TEST(Admission, RefusesATaskThatIgnoresAnInput) {
   expect_refused(TaskFiles(Files{{"task.yaml", replaced(kTaskYaml, "outputs:",
                                                         "  - {name: idle, dtype: f32, shape: \"N\", "
@@ -92,7 +139,7 @@ TEST(Admission, CheckReportsCandidatesWhoseStatusIsNotThePromisedOne) {
                               {"right.cpp", replaced(kHonestSource, "2.0f * x[i]", "x[i] * 2.0f")},
                               {"broken.cpp", "#error broken\n"}});
   const TaskPack pack = load_task_pack(files.path());
-  const std::vector<TaskFinding> findings = check_task(pack, quick_options(), {});
+  const std::vector<TaskFinding> findings = check_task(pack, quick_options(), {}).findings;
   ASSERT_EQ(findings.size(), 2);
   EXPECT_EQ(findings[0].candidate, "right.cpp");
   EXPECT_EQ(findings[0].got, "ok");

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 class CheckTest : public ::testing::Test {
  protected:
   CheckTest() {
-    pack_.outputs = {{"y", DataType::f32, "4", "", {}}, {"count", DataType::i32, "2", "", {}}};
+    pack_.outputs = {{"y", DataType::f32, "4", "", {}, "", {}}, {"count", DataType::i32, "2", "", {}, "", {}}};
     pack_.tolerance = {0.01, 0.001, "test"};
     check_ = {&pack_, layout_of(pack_.outputs, case_), layout_of(reference_outputs(pack_), case_)};
     expected_.bytes.resize(check_.reference_layout.bytes);

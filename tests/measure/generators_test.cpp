@@ -7,6 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/support/expect_error.h"
+
 namespace kc::test {
 namespace {
 
@@ -14,7 +16,7 @@ CaseSpec some_case() { return {"case", {{"N", 10000}, {"R", 1000}, {"Z", 9000}}}
 
 TensorSpec tensor_of(DataType type, const std::string& shape, const std::string& kind,
                      const std::map<std::string, std::string>& options = {}) {
-  return {"x", type, shape, kind, options};
+  return {"x", type, shape, kind, options, "", {}};
 }
 
 template <class T>
@@ -41,6 +43,36 @@ TEST(Generators, UniformStaysInItsRange) {
   EXPECT_LT(*low, -0.99);
   EXPECT_LT(*high, 5);
   EXPECT_GT(*high, 4.99);
+}
+
+TEST(Generators, WideSpreadsOverTheOctavesAskedFor) {
+  const auto values = drawn<float>(tensor_of(DataType::f32, "N", "wide", {{"octaves", "20"}}));
+  const auto share = [&](double low, double high) {
+    return static_cast<double>(std::ranges::count_if(
+               values, [&](float v) { return std::fabs(v) >= std::exp2(low) && std::fabs(v) < std::exp2(high); })) /
+           1e4;
+  };
+  for (double octave = -16; octave < 16; octave += 8) EXPECT_NEAR(share(octave, octave + 8), 8.0 / 40, 0.03) << octave;
+  EXPECT_LT(share(22, 200), 0.02);
+}
+
+TEST(Generators, CancellingPairsLeaveWhatHalfPrecisionWouldLose) {
+  const auto values = drawn<float>(tensor_of(DataType::f32, "N", "cancelling", {{"octaves", "8"}}));
+  double rest = 0;
+  for (std::size_t i = 0; i < values.size(); i += 2) {
+    EXPECT_LE(std::fabs(values[i] + values[i + 1]), 6 * 0x1p-12 * std::fabs(values[i])) << i;
+    rest = std::max(rest, std::fabs(double{values[i]} + values[i + 1]) / std::fabs(values[i]));
+  }
+  EXPECT_GT(rest, 0x1p-12);
+}
+
+TEST(Generators, RefuseOctavesOfIntegersAndMoreThanATypeHolds) {
+  const auto check = [](DataType type, const std::string& octaves) {
+    check_generator(tensor_of(type, "N", "wide", {{"octaves", octaves}}), some_case());
+  };
+  EXPECT_ERROR(check(DataType::i32, "4"), ErrorKind::bad_data, ::testing::HasSubstr("needs a floating type"));
+  EXPECT_ERROR(check(DataType::f32, "101"), ErrorKind::bad_data, ::testing::HasSubstr("got 101"));
+  EXPECT_NO_THROW(check(DataType::f32, "100"));
 }
 
 TEST(Generators, IntegersReachBothEnds) {

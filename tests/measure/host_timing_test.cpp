@@ -60,17 +60,21 @@ TEST_F(HostTimingTest, WarmInputsComeOutOfTheCachesAndColdOnesOutOfMemory) {
   if (cores.shared || !CoreHold(cores.runner).works()) GTEST_SKIP() << "needs two cores and the right to real time";
   pack_.seed.source = kHonestSource;
   pack_.cases[0].sizes["N"] = pack_.cases[1].sizes["N"] = 16384;
-  double nanoseconds[2] = {};
-  for (const bool cold : {false, true}) {
-    pack_.cold_cache = cold;
-    const Measurement result = measure_source(pack_, kHonestSource);
-    ASSERT_EQ(name_of(result.status), "ok") << result.log;
-    const std::vector<float>& times = result.cases[0].candidate_ns;
-    nanoseconds[cold ? 1 : 0] =
-        *std::min_element(times.begin(), times.end());  // what other programs disturb is no less
-    EXPECT_NEAR(log2_speedup_scalar(result), 0, 0.3);
+  // What other programs disturb is no less: the best of some labels, since one may be disturbed from end to end.
+  double nanoseconds[2] = {1e9, 1e9};
+  const auto shows = [&] { return 1.2 * nanoseconds[0] < nanoseconds[1]; };
+  for (int attempt = 0; attempt < 5 && (attempt == 0 || !shows()); ++attempt) {
+    for (const bool cold : {false, true}) {
+      pack_.cold_cache = cold;
+      const Measurement result = measure_source(pack_, kHonestSource);
+      ASSERT_EQ(name_of(result.status), "ok") << result.log;
+      const std::vector<float>& times = result.cases[0].candidate_ns;
+      double& best = nanoseconds[cold ? 1 : 0];
+      best = std::min(best, double{*std::min_element(times.begin(), times.end())});
+      EXPECT_NEAR(log2_speedup_scalar(result), 0, 0.3);
+    }
   }
-  EXPECT_LT(1.2 * nanoseconds[0], nanoseconds[1]);
+  EXPECT_TRUE(shows());
   std::cout << "warm " << nanoseconds[0] << " ns, cold " << nanoseconds[1] << " ns\n";
 }
 
@@ -93,7 +97,7 @@ TEST_F(HostTimingTest, InputsThatDoNotGetWarmAreAnErrorThatNamesTheTaskAndItsFil
                               .input_bytes = sizes.inputs,
                               .output_bytes = sizes.outputs});
   ASSERT_FALSE(runner.wait_until_loaded());
-  InputPool pool(pack_, pack_.cases[1], runner, RngStream(1));
+  InputPool pool(pack_, pack_.cases[1], runner, RngStream(1), 2);
   pool.ensure(1);
   RngStream rng(2);
   const std::size_t set = 0;

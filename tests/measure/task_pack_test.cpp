@@ -46,6 +46,33 @@ TEST(TaskPack, RefusesAKeyThatStandsTwiceAndNamesBothLines) {
   expect_fault("kind: normal", "kind: normal, kind: gaussian", "8", "'kind' stands twice");
 }
 
+TEST(TaskPack, ReadsADerivedToleranceAndHardInputs) {
+  const TaskFiles files(Files{
+      {"task.yaml",
+       replaced(replaced(kTaskYaml, "relative: 1.0e-6, absolute: 1.0e-6, reason: two roundings", "standard_errors: 8"),
+                "{kind: normal}", "{kind: normal}, check_generator: {kind: wide, octaves: 9}")}});
+  const TaskPack pack = load_task_pack(files.path());
+  EXPECT_TRUE(pack.tolerance.is_derived());
+  EXPECT_EQ(pack.tolerance.standard_errors, 8);
+  EXPECT_EQ(pack.inputs[0].generator, "normal");
+  EXPECT_TRUE(pack.inputs[0].options.empty());
+  EXPECT_EQ(pack.inputs[0].check_generator, "wide");
+  EXPECT_EQ(pack.inputs[0].check_options.at("octaves"), "9");
+}
+
+TEST(TaskPack, RefusesATolerancesOfTwoKindsOrOfNone) {
+  expect_fault("relative: 1.0e-6,", "standard_errors: 8,", "11", "either this or standard_errors");
+  expect_fault("relative: 1.0e-6, absolute: 1.0e-6, reason: two roundings", "standard_errors: 0.5", "11",
+               "expected 1 to 1000");
+  expect_fault(
+      "{name: y, dtype: f32, shape: \"N\"}\ntolerance: {relative: 1.0e-6, absolute: 1.0e-6, reason: two roundings}",
+      "{name: y, dtype: i32, shape: \"N\"}\ntolerance: {standard_errors: 8}", "11", "no output is floating");
+  expect_fault("tolerance: {relative: 1.0e-6, absolute: 1.0e-6, reason: two roundings}",
+               "  - {name: z, dtype: f64, shape: \"N\"}\ntolerance: {standard_errors: 8}", "12", "different types");
+  expect_fault("{kind: normal}", "{kind: normal}, check_generator: {kind: gaussian}", "8",
+               "unknown generator 'gaussian'");
+}
+
 TEST(TaskPack, RefusesANumberOfThreadsThatNoMachineHas) {
   for (const char* threads : {"0", "1025", "4294967297", "-4294967295"}) {
     expect_fault("work: \"N\"", std::string("work: \"N\"\nthreads: ") + threads, "18", "threads: expected 1 to 1024");
