@@ -71,7 +71,7 @@ class CudaMeasurer : public Measurer {
     }
     GpuTask task{&pack, folder_.path() / fmt::format("task-{}", tasks_.size()), {}};
     const auto reference = compile_all(
-        environment_, {{reference_unit(pack), "reference", pack.compiler_flags, task.reference_folder}}, stop);
+        environment_, {{reference_unit(pack), "reference", reference_flags(pack), task.reference_folder}}, stop);
     if (!reference[0].ok) {
       throw Error(ErrorKind::bad_data,
                   fmt::format("task {}: the reference does not compile:\n{}", pack.name, reference[0].log));

@@ -49,7 +49,7 @@ GpuSession::GpuSession(const CudaOptions& options, const CompileEnvironment& env
   }
   for (std::size_t c = 0; c < task.pack->cases.size(); ++c) {
     cases_.push_back({std::make_unique<InputPool>(*task.pack, task.pack->cases[c], reference_, rng.child(c),
-                                                  static_cast<std::size_t>(options_.correctness_seeds)),
+                                                  check_set_count(*task.pack, options_.correctness_seeds)),
                       1});
   }
   make_check_sets();
@@ -58,7 +58,7 @@ GpuSession::GpuSession(const CudaOptions& options, const CompileEnvironment& env
 
 // The sets of a process's rounds are the most that a session keeps: a turn has as many as memory and time allow.
 void GpuSession::make_check_sets() {
-  const auto count = static_cast<std::size_t>(options_.correctness_seeds);
+  const std::size_t count = check_set_count(*task_.pack, options_.correctness_seeds);
   const double sets = static_cast<double>(options_.min_rounds) * static_cast<double>(cases_.size());
   for (CaseSets& sets_of_case : cases_) {
     InputPool& pool = *sets_of_case.pool;
@@ -99,7 +99,7 @@ Expected<std::vector<double>, RunnerFailure> GpuSession::check_cases(GpuSide& si
   for (std::size_t c = 0; c < cases_.size(); ++c) {
     if (auto failure = side.prepare(c, stop_)) return Unexpected(std::move(*failure));
     double fastest = 1e12;
-    for (std::size_t set = 0; set < static_cast<std::size_t>(options_.correctness_seeds); ++set) {
+    for (std::size_t set = 0; set < check_set_count(*task_.pack, options_.correctness_seeds); ++set) {
       const auto sample = side.turn(*cases_[c].pool, std::span(&set, 1), rng_, stop_);
       if (!sample) return Unexpected(sample.error());
       fastest = std::min(fastest, sample->ns);
@@ -198,7 +198,7 @@ std::optional<RunnerFailure> GpuSession::time_cases(std::unique_ptr<GpuSide> sid
   plan.max_rounds = static_cast<std::size_t>(options_.max_rounds);
   plan.target_halfwidth = options_.target_log2_halfwidth;
   plan.turn_ns = kTurnNs;
-  plan.check_sets = static_cast<std::size_t>(options_.correctness_seeds);
+  plan.check_sets = check_set_count(*task_.pack, options_.correctness_seeds);
   Bench bench(*this, std::move(side), candidate);
   auto timing = time_label(plan, bench, estimates, seed_estimates_, task_.noise);
   if (!timing && timing.error().side == Side::seed) throw seed_error(timing.error().failure);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -14,6 +15,8 @@
 
 namespace kc {
 namespace {
+
+constexpr std::size_t kLooked = 256;  // elements, each searched for among the inputs
 
 class Admission {
  public:
@@ -49,6 +52,44 @@ class Admission {
     }
   }
 
+  // What a kernel gives that reads its inputs with half the digits and computes exactly must be refused on some set.
+  void refuse_coarse_inputs() {
+    const LowPrecision& format = kHalfFormats[0];
+    bool passes = false;
+    for (std::size_t set = 0; set < pool_.size(); ++set) {
+      const InputSet rounded = pool_.rounded(set, format.mantissa_bits);
+      if (rounded.inputs == pool_[set].inputs) continue;  // integers
+      const std::vector<std::byte> outputs = exact_outputs(pool_.check(), rounded.expected);
+      if (first_difference(pool_.check(), pool_[set].expected, outputs)) return;
+      passes = true;
+    }
+    if (!passes) return;
+    throw Error(
+        ErrorKind::bad_data,
+        fmt::format("task {}, case {}: a candidate that reads its inputs with the digits of {} would pass; give "
+                    "an input a check_generator (cancelling, wide), or tighten the tolerance",
+                    pack_.name, pool_.input_case().name, format.name));
+  }
+
+  // A reference whose arithmetic is outside of `real` leaves values without an error that are no moved inputs.
+  void warn_about_exact_results() {
+    if (!pack_.tolerance.is_derived()) return;
+    for (std::size_t o = 0; o < pack_.outputs.size(); ++o) {
+      const ExpectedValues& output = pool_[0].expected.floating[o];
+      if (std::ranges::any_of(output.bounds, [](double bound) { return bound > 0; })) continue;
+      const std::size_t step = output.values.size() / kLooked + 1;
+      bool moved = true;
+      for (std::size_t i = 0; i < output.values.size() && moved; i += step) {
+        moved = output.values[i] == std::round(output.values[i]) || is_input(output.values[i]);
+      }
+      if (moved) continue;
+      log::warning(
+          fmt::format("task {}, case {}: output {} must be met exactly, though its values are none of the "
+                      "inputs: does the reference compute in float or double? write real(x) first",
+                      pack_.name, pool_.input_case().name, pack_.outputs[o].name));
+    }
+  }
+
   void warn_about_loose_tolerance(double seed_share) {
     if (seed_share <= 0 || seed_share >= kLooseShare) return;
     log::warning(
@@ -67,6 +108,22 @@ class Admission {
   }
 
  private:
+  template <class T>
+  bool holds(std::size_t input, double value) const {
+    const BufferSpan& span = pool_.input_layout().buffers[input];
+    const auto* values = reinterpret_cast<const T*>(pool_[0].inputs.data() + span.offset);
+    return std::any_of(values, values + span.bytes / sizeof(T),
+                       [&](T x) { return std::fabs(static_cast<double>(x)) == std::fabs(value); });
+  }
+
+  bool is_input(double value) const {
+    for (std::size_t i = 0; i < pack_.inputs.size(); ++i) {
+      if (pack_.inputs[i].dtype == DataType::f32 && holds<float>(i, value)) return true;
+      if (pack_.inputs[i].dtype == DataType::f64 && holds<double>(i, value)) return true;
+    }
+    return false;
+  }
+
   bool differ(const ExpectedOutputs& a, const ExpectedOutputs& b) const {
     const auto same_values = [](const ExpectedValues& x, const ExpectedValues& y) { return x.values == y.values; };
     if (!std::ranges::equal(a.floating, b.floating, same_values)) return true;
@@ -111,6 +168,8 @@ void admit_task(const TaskPack& task, const HostOptions& options) {
     Admission admission(task, *session.pools()[c]);
     admission.refuse_trivial_candidates();
     admission.refuse_coarse_candidates();
+    admission.refuse_coarse_inputs();
+    admission.warn_about_exact_results();
     admission.require_dependence_on_inputs();
     admission.warn_about_loose_tolerance(session.seed_share_of_tolerance(c));
   }

@@ -91,11 +91,25 @@ bool has_integers(const TaskPack& pack) {
   return std::ranges::any_of(pack.outputs, [](const TensorSpec& output) { return !is_floating(output.dtype); });
 }
 
-bool all_finite(const ExpectedValues& expected) {
+// The first that is not finite, or -1.
+std::ptrdiff_t first_infinite(const std::vector<double>& values) {
   double sum = 0;  // of zeros, unless something is not finite
-  for (const double value : expected.values) sum += 0 * value;
-  for (const double bound : expected.bounds) sum += 0 * bound;
-  return sum == 0;
+  for (const double value : values) sum += 0 * value;
+  if (sum == 0) return -1;
+  return std::ranges::find_if(values, [](double value) { return !std::isfinite(value); }) - values.begin();
+}
+
+std::optional<std::string> infinite_part(const TensorSpec& output, const ExpectedValues& expected) {
+  const auto text = [&](const char* what, std::ptrdiff_t at, double found) {
+    return fmt::format("{}{}[{}] at {}: not finite, or not written", what, output.name, at, found);
+  };
+  if (const auto at = first_infinite(expected.values); at >= 0) {
+    return text("output ", at, expected.values[static_cast<std::size_t>(at)]);
+  }
+  if (const auto at = first_infinite(expected.bounds); at >= 0) {
+    return text("the rounding error of output ", at, expected.bounds[static_cast<std::size_t>(at)]);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -111,7 +125,7 @@ std::optional<std::string> finish_expected(const OutputCheck& check, ExpectedOut
     expected.floating[o] = pack.tolerance.is_derived()
                                ? with_derived_bounds(type, pack.tolerance.standard_errors, from, count)
                                : with_fixed_bounds(pack.tolerance, from, count);
-    if (!all_finite(expected.floating[o])) return pack.outputs[o].name;
+    if (auto fault = infinite_part(pack.outputs[o], expected.floating[o])) return fault;
   }
   if (!has_integers(pack)) expected.bytes = {};
   return std::nullopt;

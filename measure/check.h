@@ -29,7 +29,7 @@ struct OutputCheck {
   SetLayout reference_layout;  // of the reference's
 };
 
-// Fills `floating` from `bytes`; the name of the first output with a value or error that is not finite, or nothing.
+// Fills `floating` from `bytes`; which value or error of an output is not finite or not written, or nothing.
 std::optional<std::string> finish_expected(const OutputCheck& check, ExpectedOutputs& expected);
 
 // Memory that the expected outputs of one set hold.

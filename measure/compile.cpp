@@ -169,8 +169,18 @@ CompileJob candidate_job(const TaskPack& pack, const Candidate& candidate, const
   return job;
 }
 
+std::vector<std::string> reference_flags(const TaskPack& pack) {
+  std::vector<std::string> flags = {"-O3"};
+  for (const std::string& flag : pack.compiler_flags) {
+    const bool keeps_arithmetic = flag.starts_with("-I") || flag.starts_with("-D") || flag.starts_with("-march=") ||
+                                  flag.starts_with("-mtune=") || flag.starts_with("-mcpu=");
+    if (keeps_arithmetic) flags.push_back(flag);
+  }
+  return flags;
+}
+
 CompileJob reference_job(const TaskPack& pack, const fs::path& folder) {
-  CompileJob job{reference_unit(pack), "reference", pack.compiler_flags, folder};
+  CompileJob job{reference_unit(pack), "reference", reference_flags(pack), folder};
   if (!pack.compiler.empty()) job.program = find_program(pack.compiler);
   return job;
 }

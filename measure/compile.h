@@ -29,6 +29,9 @@ struct CompileJob {
 
 // The jobs of a task, with its flags and its own compilers. Error{environment} when those are not there.
 CompileJob candidate_job(const TaskPack& pack, const Candidate& candidate, const std::filesystem::path& folder);
+// -O3 and those of the pack that name includes, definitions and the processor: what makes candidates fast must not
+// change the reference's arithmetic.
+std::vector<std::string> reference_flags(const TaskPack& pack);
 CompileJob reference_job(const TaskPack& pack, const std::filesystem::path& folder);
 
 struct CompileResult {

@@ -187,6 +187,13 @@ void check_generator(const TensorSpec& tensor, const CaseSpec& input_case) {
   }
 }
 
+TensorSpec hard_input(TensorSpec tensor) {
+  if (tensor.check_generator.empty()) return tensor;
+  tensor.generator = tensor.check_generator;
+  tensor.options = tensor.check_options;
+  return tensor;
+}
+
 void generate(const TensorSpec& tensor, const CaseSpec& input_case, RngStream& rng, std::span<std::byte> bytes) {
   Bulk bulk(rng);
   const auto of = [&](const char* key, double fallback) { return option(tensor, input_case, key, fallback); };

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "measure/generators.h"
+#include "measure/precision.h"
 #include "measure/turns.h"
 
 namespace kc {
@@ -14,12 +15,16 @@ namespace {
 
 constexpr std::size_t kTurnBytes = std::size_t{512} << 10;  // inputs and outputs of a turn: half of a usual L2 cache
 
-// As it is drawn for the check on hard inputs.
-TensorSpec check_tensor(TensorSpec tensor) {
-  if (tensor.check_generator.empty()) return tensor;
-  tensor.generator = tensor.check_generator;
-  tensor.options = tensor.check_options;
-  return tensor;
+bool has_hard_inputs(const TaskPack& pack) {
+  return std::ranges::any_of(pack.inputs, [](const TensorSpec& input) { return !input.check_generator.empty(); });
+}
+
+template <class T>
+void round_all(std::span<std::byte> bytes, int mantissa_bits) {
+  auto* values = reinterpret_cast<T*>(bytes.data());
+  for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
+    values[i] = static_cast<T>(rounded_to(static_cast<double>(values[i]), mantissa_bits));
+  }
 }
 
 }  // namespace
@@ -59,10 +64,11 @@ void InputPool::compute_expected(InputSet& set) {
   if (failure) throw located(failure->log);
   if (first_broken_guard(layout, outputs, poison) >= 0) throw located("writes outside its outputs");
   set.expected.bytes.assign(outputs.begin(), outputs.end());
-  if (const auto output = finish_expected(check_, set.expected)) {
+  if (const auto fault = finish_expected(check_, set.expected)) {
     throw located(
-        fmt::format("leaves a value in output {} that is not finite, or not written{}", *output,
-                    pack_.tolerance.is_derived() ? " (with standard_errors it writes `real`, not double)" : ""));
+        fmt::format("leaves {}{}{}", *fault,
+                    pack_.tolerance.is_derived() ? " (with standard_errors it writes `real`, not double)" : "",
+                    set.is_hard ? ", on inputs of the check generator" : ""));
   }
 }
 
@@ -70,9 +76,9 @@ void InputPool::ensure(std::size_t count) {
   while (sets_.size() < count) {
     auto set = std::make_unique<InputSet>();
     set->inputs.assign(input_layout_.bytes, std::byte{0xFF});  // guards read as NaN
-    const bool is_hard = check_sets_ >= 2 && sets_.size() + 1 == check_sets_;
+    set->is_hard = has_hard_inputs(pack_) && sets_.size() + 1 == check_sets_;
     for (std::size_t i = 0; i < pack_.inputs.size(); ++i) {
-      draw(*set, i, is_hard ? check_tensor(pack_.inputs[i]) : pack_.inputs[i]);
+      draw(*set, i, set->is_hard ? hard_input(pack_.inputs[i]) : pack_.inputs[i]);
     }
     compute_expected(*set);
     sets_.push_back(std::move(set));
@@ -80,10 +86,26 @@ void InputPool::ensure(std::size_t count) {
 }
 
 InputSet InputPool::variation(std::size_t index, std::size_t changed) {
-  InputSet set{sets_[index]->inputs, {}};
+  InputSet set{sets_[index]->inputs, {}, false};
   draw(set, changed, pack_.inputs[changed]);
   compute_expected(set);
   return set;
+}
+
+InputSet InputPool::rounded(std::size_t index, int mantissa_bits) {
+  InputSet set{sets_[index]->inputs, {}, sets_[index]->is_hard};
+  for (std::size_t i = 0; i < pack_.inputs.size(); ++i) {
+    const BufferSpan& span = input_layout_.buffers[i];
+    const auto bytes = std::span(set.inputs).subspan(span.offset, span.bytes);
+    if (pack_.inputs[i].dtype == DataType::f32) round_all<float>(bytes, mantissa_bits);
+    if (pack_.inputs[i].dtype == DataType::f64) round_all<double>(bytes, mantissa_bits);
+  }
+  compute_expected(set);
+  return set;
+}
+
+std::size_t check_set_count(const TaskPack& pack, std::int64_t correctness_seeds) {
+  return static_cast<std::size_t>(std::max<std::int64_t>(correctness_seeds, has_hard_inputs(pack) ? 2 : 1));
 }
 
 ArenaSizes arena_sizes(const TaskPack& pack, const std::vector<TensorSpec>& outputs) {

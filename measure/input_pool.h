@@ -14,12 +14,13 @@ namespace kc {
 struct InputSet {
   std::vector<std::byte> inputs;  // a whole set with its guards
   ExpectedOutputs expected;
+  bool is_hard = false;  // drawn by check generators
 };
 
 class InputPool {
  public:
-  // `reference` must outlive the pool. The last of `check_sets` sets, where there are two or more, is of the inputs'
-  // check generators.
+  // `reference` must outlive the pool. The last of `check_sets` sets is of the inputs' check generators, where they
+  // have some.
   InputPool(const TaskPack& pack, const CaseSpec& input_case, Runner& reference, RngStream rng, std::size_t check_sets);
 
   // Makes sets until there are `count`. Error{bad_data} when the reference fails or computes something that is not
@@ -30,6 +31,8 @@ class InputPool {
 
   // A set that differs from set `index` in input `changed` only (for admission tests).
   InputSet variation(std::size_t index, std::size_t changed);
+  // Set `index` with its floating inputs rounded, and what the reference makes of it (the same).
+  InputSet rounded(std::size_t index, int mantissa_bits);
 
   bool is_warm() const { return !pack_.cold_cache; }
   const CaseSpec& input_case() const { return case_; }
@@ -51,6 +54,9 @@ class InputPool {
   std::vector<std::int64_t> sizes_;
   std::vector<std::unique_ptr<InputSet>> sets_;
 };
+
+// Input sets that correctness is checked on: correctness_seeds, and two at least where an input has a check generator.
+std::size_t check_set_count(const TaskPack& pack, std::int64_t correctness_seeds);
 
 // Bytes of the arenas that hold at least one set of every case, and as many as a turn should have of small ones.
 struct ArenaSizes {

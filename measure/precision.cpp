@@ -6,12 +6,6 @@
 namespace kc {
 namespace {
 
-double rounded(double value, int mantissa_bits) {
-  int exponent = 0;
-  const double fraction = std::frexp(value, &exponent);  // in [1/2, 1)
-  return std::ldexp(std::nearbyint(std::ldexp(fraction, mantissa_bits + 1)), exponent - mantissa_bits - 1);
-}
-
 void put(std::byte* to, DataType type, std::size_t index, double value) {
   switch (type) {
     case DataType::f32:
@@ -50,9 +44,20 @@ std::vector<std::byte> outputs_of(const OutputCheck& check, const ExpectedOutput
 
 }  // namespace
 
+double rounded_to(double value, int mantissa_bits) {
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);  // in [1/2, 1)
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, mantissa_bits + 1)), exponent - mantissa_bits - 1);
+}
+
 std::vector<std::byte> rounded_outputs(const OutputCheck& check, const ExpectedOutputs& expected,
                                        const LowPrecision& format) {
-  return outputs_of(check, expected, [&](double value, std::size_t) { return rounded(value, format.mantissa_bits); });
+  return outputs_of(check, expected,
+                    [&](double value, std::size_t) { return rounded_to(value, format.mantissa_bits); });
+}
+
+std::vector<std::byte> exact_outputs(const OutputCheck& check, const ExpectedOutputs& expected) {
+  return outputs_of(check, expected, [](double value, std::size_t) { return value; });
 }
 
 std::vector<std::byte> mean_outputs(const OutputCheck& check, const ExpectedOutputs& expected) {

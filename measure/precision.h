@@ -15,9 +15,14 @@ struct LowPrecision {
 };
 inline constexpr LowPrecision kHalfFormats[] = {{"half", 10}, {"bfloat16", 7}};  // TF32 has the mantissa of half
 
+double rounded_to(double value, int mantissa_bits);
+
 // Outputs of a case as a candidate gives them that computes exactly and rounds at the end to `format`.
 std::vector<std::byte> rounded_outputs(const OutputCheck& check, const ExpectedOutputs& expected,
                                        const LowPrecision& format);
+
+// As a candidate gives them that computes exactly.
+std::vector<std::byte> exact_outputs(const OutputCheck& check, const ExpectedOutputs& expected);
 
 // Every element of each output is the mean of that output.
 std::vector<std::byte> mean_outputs(const OutputCheck& check, const ExpectedOutputs& expected);

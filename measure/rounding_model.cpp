@@ -23,9 +23,10 @@ ExpectedValues bounds_of(double standard_errors, const std::byte* from, std::siz
   for (std::size_t i = 0; i < count; ++i) {
     const auto value = static_cast<double>(numbers[i].value);
     expected.values[i] = value;
-    const double variance = numbers[i].variance();
+    const auto variance = numbers[i].variance();
     if (variance == 0 && static_cast<double>(static_cast<Output>(value)) == value) continue;
-    expected.bounds[i] = standard_errors * std::sqrt(variance) + Number::kRoundoff * std::fabs(value) +
+    expected.bounds[i] = standard_errors * static_cast<double>(std::sqrt(variance)) +
+                         static_cast<double>(Number::kRoundoff) * std::fabs(value) +
                          static_cast<double>(std::numeric_limits<Output>::min());
   }
   return expected;

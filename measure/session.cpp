@@ -105,7 +105,7 @@ Session::Session(const CompileEnvironment& environment, const HostTask& task, co
   if (const auto failure = reference_.wait_until_loaded()) {
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));
   }
-  const auto check_sets = static_cast<std::size_t>(environment.options.correctness_seeds);
+  const std::size_t check_sets = check_set_count(*task.pack, environment.options.correctness_seeds);
   for (std::size_t c = 0; c < task.pack->cases.size(); ++c) {
     pools_.push_back(
         std::make_unique<InputPool>(*task.pack, task.pack->cases[c], reference_, rng.child(c), check_sets));
@@ -141,7 +141,7 @@ Runner& Session::seed(std::size_t index) {
 }
 
 Expected<Session::Checked, RunnerFailure> Session::check_correctness(Runner& runner) {
-  const auto seeds = static_cast<std::size_t>(environment_.options.correctness_seeds);
+  const std::size_t seeds = check_set_count(*task_.pack, environment_.options.correctness_seeds);
   Checked checked;
   for (auto& pool : pools_) {
     pool->ensure(seeds);
@@ -224,7 +224,7 @@ std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::files
   plan.max_rounds = static_cast<std::size_t>(options.max_rounds);
   plan.target_halfwidth = options.target_log2_halfwidth;
   plan.earlier = task_.watch->remembered();
-  plan.check_sets = static_cast<std::size_t>(options.correctness_seeds);
+  plan.check_sets = check_set_count(*task_.pack, options.correctness_seeds);
   plan.turn_ns = task_.pack->threads > 1 ? kThreadedTurnNs : plan.turn_ns;
   Bench bench(*this, std::move(runner), folder);
   auto timing = time_label(plan, bench, checked.estimates, seed_estimates_, *task_.noise);

@@ -63,7 +63,10 @@ CudaBaseline read_baseline(const YamlReader& node) {
 
 void check_case(const TaskPack& pack, const CaseSpec& spec, const YamlReader& node) {
   located(node, [&] {
-    for (const TensorSpec& tensor : pack.inputs) check_generator(tensor, spec);
+    for (const TensorSpec& tensor : pack.inputs) {
+      check_generator(tensor, spec);
+      check_generator(hard_input(tensor), spec);
+    }
     for (const TensorSpec& tensor : pack.outputs) elements_of(tensor, spec);
     return work_of(pack, spec);
   });

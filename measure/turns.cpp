@@ -26,7 +26,9 @@ std::optional<RunnerFailure> check_outputs(const InputPool& pool, const InputSet
     return RunnerFailure{MeasurementStatus::runtime_error, fmt::format("case {}: wrote outside the outputs", name)};
   }
   if (const auto difference = first_difference(check, set.expected, outputs)) {
-    return RunnerFailure{MeasurementStatus::incorrect, fmt::format("case {}: {}", name, *difference)};
+    return RunnerFailure{
+        MeasurementStatus::incorrect,
+        fmt::format("case {}: {}{}", name, *difference, set.is_hard ? " (inputs of the check generator)" : "")};
   }
   return std::nullopt;
 }

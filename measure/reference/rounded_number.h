@@ -9,7 +9,11 @@
 // units of its result. Numbers that the type can hold enter without an error. Sums are held for any order of their
 // terms: each addition counts as if it met the whole sum, or the root of its terms' squares where that is more.
 //
-// This text is compiled in front of references, without any include; C++17.
+// Errors count as independent: those that thousands of operations share (a map that is iterated, equal terms of a long
+// sum) are underestimated, and differences of close numbers that feed on each other (time steps) overestimated.
+//
+// This text is compiled in front of references; C++17.
+#include <limits>
 
 namespace kc {
 
@@ -17,15 +21,16 @@ namespace kc {
 template <class Value>
 struct RoundedNumber {
   Value value = 0;
-  double inherited = 0;  // variance of a kernel's error before the roundings of the sum that this is
-  double squares = 0;    // of that sum's terms and partial sums, at least; 0 where it is no sum
-  double additions = 0;  // that made it
+  Value inherited = 0;  // variance of a kernel's error before the roundings of the sum that this is
+  Value squares = 0;    // of that sum's terms and partial sums, at least; 0 where it is no sum
+  Value additions = 0;  // that made it
 
   static constexpr bool kIsOfFloats = sizeof(Value) == sizeof(double);
-  static constexpr double kRoundoff = kIsOfFloats ? 0x1p-24 : 0x1p-53;
+  static constexpr Value kRoundoff = kIsOfFloats ? Value(0x1p-24) : Value(0x1p-53);
 
   RoundedNumber() = default;
-  RoundedNumber(float x) : value(x) {}
+  RoundedNumber(const float& x) : value(x) {}
+  RoundedNumber(float&&) = delete;  // what was computed in float has an error already: write real(a[i]) * b[i]
   RoundedNumber(double x) : RoundedNumber(of(x)) {}
   RoundedNumber(long double x) : RoundedNumber(of(static_cast<Value>(x))) {}
   RoundedNumber(int x) : RoundedNumber(of(static_cast<Value>(x))) {}
@@ -43,20 +48,21 @@ struct RoundedNumber {
 
   // Of a kernel's error. Every addition may have met the whole sum, in one order or another; a sum of two has one
   // order.
-  double variance() const {
-    const double own = square(value);
+  Value variance() const {
+    const Value own = square(value);
     return inherited + rounding(additions * (additions > 1 ? larger(squares, own) : own));
   }
 
   // What rounding a result of this square adds to its variance.
-  static double rounding(double square) { return kRoundoff * kRoundoff / 3 * square; }
-  static double larger(double a, double b) { return a < b ? b : a; }
-  static double square(Value x) { return static_cast<double>(x) * static_cast<double>(x); }
+  static Value rounding(Value square) { return kRoundoff * kRoundoff / 3 * square; }
+  static Value larger(Value a, Value b) { return a < b ? b : a; }
+  static Value square(Value x) { return x * x; }
 
-  static RoundedNumber made(Value value, double variance) {
+  // A variance that is no number comes of 0 times infinity: exp(-infinity), say, whose result is exact.
+  static RoundedNumber made(Value value, Value variance) {
     RoundedNumber result;
     result.value = value;
-    result.inherited = variance;
+    result.inherited = variance == variance ? variance : Value(0);
     return result;
   }
 
@@ -69,7 +75,7 @@ struct RoundedNumber {
 
   // f(x) with its derivative there.
   static RoundedNumber function(const RoundedNumber& x, Value result, Value derivative) {
-    const double argument = x.variance() + rounding(square(x.value));
+    const Value argument = x.variance() + rounding(square(x.value));
     return made(result, square(derivative) * argument + 4 * rounding(square(result)));
   }
 
@@ -87,7 +93,10 @@ struct RoundedNumber {
   friend RoundedNumber operator-(const RoundedNumber& a, const RoundedNumber& b) { return sum(a, b, -1); }
   friend RoundedNumber operator*(const RoundedNumber& a, const RoundedNumber& b) {
     const Value r = a.value * b.value;
-    return made(r, square(b.value) * a.variance() + square(a.value) * b.variance() + rounding(square(r)));
+    const Value of_a = square(b.value) * a.variance();
+    const Value of_b = square(a.value) * b.variance();
+    // A square's factors err together.
+    return made(r, (&a == &b ? 4 * of_a : of_a + of_b) + rounding(square(r)));
   }
   friend RoundedNumber operator/(const RoundedNumber& a, const RoundedNumber& b) {
     const Value r = a.value / b.value;
@@ -114,14 +123,22 @@ struct RoundedNumber {
 
   friend RoundedNumber fabs(const RoundedNumber& x) { return x.value < 0 ? -x : x; }
   friend RoundedNumber abs(const RoundedNumber& x) { return fabs(x); }
-  friend RoundedNumber fmax(const RoundedNumber& a, const RoundedNumber& b) { return a.value < b.value ? b : a; }
-  friend RoundedNumber fmin(const RoundedNumber& a, const RoundedNumber& b) { return b.value < a.value ? b : a; }
-  friend RoundedNumber floor(const RoundedNumber& x) { return made(__builtin_floorl(x.value), 0); }
+  friend RoundedNumber fmax(const RoundedNumber& a, const RoundedNumber& b) {
+    return a.value < b.value ? chosen(b, a) : chosen(a, b);
+  }
+  friend RoundedNumber fmin(const RoundedNumber& a, const RoundedNumber& b) {
+    return b.value < a.value ? chosen(b, a) : chosen(a, b);
+  }
+
+  friend RoundedNumber floor(const RoundedNumber& x) { return whole(x, __builtin_floorl(x.value), 0); }
+  friend RoundedNumber ceil(const RoundedNumber& x) { return whole(x, __builtin_ceill(x.value), 0); }
+  friend RoundedNumber trunc(const RoundedNumber& x) { return whole(x, __builtin_truncl(x.value), 0); }
+  friend RoundedNumber round(const RoundedNumber& x) { return whole(x, __builtin_roundl(x.value), 0.5L); }
 
   friend RoundedNumber sqrt(const RoundedNumber& x) {
     const Value r = of_roots(x.value);
     // At 0 the derivative is infinite; there a kernel errs by the root of its argument's error.
-    if (r == 0) return made(r, x.variance() > 0 ? __builtin_sqrt(x.variance()) : 0);
+    if (r == 0) return made(r, x.variance() > 0 ? of_roots(x.variance()) : Value(0));
     return function(x, r, 1 / (2 * r));
   }
   friend RoundedNumber exp(const RoundedNumber& x) {
@@ -156,6 +173,10 @@ struct RoundedNumber {
     const auto slope = static_cast<Value>(2 / __builtin_sqrtl(kPi)) * exponential(-x.value * x.value);
     return function(x, static_cast<Value>(__builtin_erfl(x.value)), slope);
   }
+  friend RoundedNumber erfc(const RoundedNumber& x) {
+    const auto slope = static_cast<Value>(-2 / __builtin_sqrtl(kPi)) * exponential(-x.value * x.value);
+    return function(x, static_cast<Value>(__builtin_erfcl(x.value)), slope);
+  }
   friend RoundedNumber pow(const RoundedNumber& x, const RoundedNumber& y) {
     const auto r = static_cast<Value>(__builtin_powl(x.value, y.value));
     RoundedNumber result = function(x, r, x.value == 0 ? Value(0) : y.value * r / x.value);
@@ -164,6 +185,25 @@ struct RoundedNumber {
   }
 
  private:
+  static constexpr int kNear = 8;  // standard errors: as far off, no kernel takes the other one
+
+  // A kernel may take the other one where the two are close, and then errs by its error.
+  static RoundedNumber chosen(const RoundedNumber& own, const RoundedNumber& other) {
+    const Value variance = own.variance();
+    const Value other_variance = other.variance();
+    if (!(other_variance > variance) || square(own.value - other.value) > kNear * kNear * (variance + other_variance)) {
+      return own;
+    }
+    return made(own.value, other_variance);
+  }
+
+  // A step function of x whose steps lie at whole numbers plus `offset`: a kernel may be on the other side of one.
+  static RoundedNumber whole(const RoundedNumber& x, long double result, long double offset) {
+    const long double distance = x.value - offset - __builtin_roundl(x.value - offset);
+    const bool is_near = distance * distance <= kNear * kNear * static_cast<long double>(x.variance());
+    return made(static_cast<Value>(result), x.variance() > 0 && is_near ? 1 : 0);
+  }
+
   static constexpr auto kLogOf2 = static_cast<Value>(0.693147180559945309417232121458176568L);
   static constexpr long double kPi = 3.14159265358979323846264338327950288L;
 
@@ -183,3 +223,6 @@ struct RoundedNumber {
 };
 
 }  // namespace kc
+
+template <class Value>
+class std::numeric_limits<kc::RoundedNumber<Value>> : public std::numeric_limits<Value> {};

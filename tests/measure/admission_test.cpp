@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "measure/compile.h"
 #include "tests/measure/task_files.h"
 #include "tests/support/expect_error.h"
 
@@ -107,6 +108,63 @@ TEST(Admission, RefusesADerivedTaskWhoseReferenceWritesDoubles) {
   expect_refused(TaskFiles(derived_files({{"reference.cpp", kReferenceSource}})), "writes `real`");
   expect_refused(TaskFiles(derived_files({{"reference.cpp", replaced(kRoundedReference, "i < c->N", "i <= c->N")}})),
                  "outside its outputs");
+}
+
+// Its bound exceeds the size of many terms, and no output rounding shows it.
+constexpr const char* kLongSum = R"(void reference(const Case* c, const void* const* inputs, void* const* outputs) {
+  real* sums = (real*)outputs[0];
+  sums[0] = sums[1] = 0;
+  for (long long i = 0; i < c->N; ++i) sums[i % 2] += ((const float*)inputs[0])[i];
+}
+)";
+constexpr const char* kLongSumKernel = R"(void run(const Case* c, const void* const* inputs, void* const* outputs) {
+  float lanes[8] = {};
+  for (long long i = 0; i < c->N; ++i) lanes[i % 8] += ((const float*)inputs[0])[i];
+  for (int l = 2; l < 8; ++l) lanes[l % 2] += lanes[l];
+  for (int l = 0; l < 2; ++l) ((float*)outputs[0])[l] = lanes[l];
+}
+)";
+
+TEST(Admission, RefusesATaskThatInputsOfHalfTheDigitsWouldPass) {
+  std::string yaml =
+      replaced(replaced(kTaskYaml, kFixedTolerance, "standard_errors: 6"), "{kind: normal}", "{kind: uniform}");
+  yaml = replaced(replaced(replaced(yaml, "N: 4096", "N: 100000"), "N: 4001", "N: 99999"),
+                  "{name: y, dtype: f32, shape: \"N\"}", "{name: y, dtype: f32, shape: \"2\"}");
+  Files files = {{"task.yaml", yaml}, {"reference.cpp", kLongSum}, {"honest.cpp", kLongSumKernel}};
+  expect_refused(TaskFiles(files), "reads its inputs with the digits of half");
+  files["task.yaml"] =
+      replaced(yaml, "{kind: uniform}", "{kind: uniform}, check_generator: {kind: cancelling, octaves: 4}");
+  const TaskFiles sound(files);
+  EXPECT_NO_THROW(admit_task(load_task_pack(sound.path()), quick_options()));
+}
+
+TEST(Admission, WarnsAboutAReferenceThatComputesOutsideOfItsNumbers) {
+  const std::string in_float = replaced(kRoundedReference, "2.0 * real(x[i]) + 1.0",
+                                        "[&] { const float sum = 2.0f * x[i] + 1.0f; return real(sum); }()");
+  const TaskFiles files(derived_files({{"reference.cpp", in_float}}));
+  ::testing::internal::CaptureStderr();
+  admit_task(load_task_pack(files.path()), quick_options());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("write real(x) first"));
+  expect_refused(TaskFiles(derived_files(
+                     {{"reference.cpp", replaced(kRoundedReference, "2.0 * real(x[i])", "real(2.0f * x[i])")}})),
+                 "the reference does not compile");
+}
+
+TEST(Admission, FlagsOfCandidatesDoNotChangeTheReference) {
+  const std::string yaml = replaced(kTaskYaml, "[-O2]", "[-Ofast, -march=native, -DSIDE=3, -mdaz-ftz]");
+  const TaskFiles files(Files{{"task.yaml", yaml}});
+  EXPECT_EQ(reference_flags(load_task_pack(files.path())),
+            (std::vector<std::string>{"-O3", "-march=native", "-DSIDE=3"}));
+}
+
+TEST(Admission, HardInputsAreCheckedWhereOneSetIsAskedForToo) {
+  const TaskFiles files(derived_files());
+  HostOptions options = quick_options();
+  options.correctness_seeds = 1;
+  const std::string saturating = replaced(kHonestSource, "2.0f * x[i]", "2.0f * (x[i] > 100.0f ? 100.0f : x[i])");
+  const Measurement result = measure_source(load_task_pack(files.path()), saturating, options);
+  EXPECT_EQ(result.status, MeasurementStatus::incorrect);
+  EXPECT_THAT(result.log, HasSubstr("inputs of the check generator"));
 }
 
 TEST(Admission, HardInputsFindWhatIsWrongOnTheirsOnly) {

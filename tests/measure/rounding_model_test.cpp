@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "base/rng.h"
@@ -17,6 +18,8 @@ namespace {
 
 using Real = RoundedNumber<double>;
 using WideReal = RoundedNumber<long double>;
+
+constexpr float kTenth = 0.1F;
 
 double normal(RngStream& rng) {
   const double radius = std::sqrt(-2 * std::log(1 - rng.uniform()));
@@ -164,7 +167,7 @@ TEST(RoundingModel, DerivativesCarryErrorsThroughEveryFunction) {
 TEST(RoundingModel, NumbersThatTheTypeHoldsAreExactAndOthersAreRounded) {
   EXPECT_EQ(Real(0.5).variance(), 0);
   EXPECT_EQ(Real(3).variance(), 0);
-  EXPECT_EQ(Real(0.1F).variance(), 0);
+  EXPECT_EQ(Real(kTenth).variance(), 0);
   EXPECT_GT(Real(0.1).variance(), 0);
   EXPECT_GT(Real(16777217).variance(), 0);
   EXPECT_EQ(WideReal(0.1).variance(), 0);
@@ -173,13 +176,66 @@ TEST(RoundingModel, NumbersThatTheTypeHoldsAreExactAndOthersAreRounded) {
   EXPECT_EQ(sqrt(Real(0)).variance(), 0);
 }
 
+TEST(RoundingModel, AClampNearATieMayErrAsItsArgumentDoes) {
+  const Real near = Real(1) - Real(1.0000001);
+  EXPECT_EQ(fmax(near, Real(0)).value, 0);
+  EXPECT_EQ(fmax(near, Real(0)).variance(), near.variance());
+  EXPECT_EQ(fmax(Real(0), near).variance(), near.variance());
+  EXPECT_EQ(fmin(-near, Real(0)).variance(), near.variance());
+  EXPECT_EQ(fmax(Real(1) - Real(3.1), Real(0)).variance(), 0) << "no kernel gives anything but 0";
+}
+
+TEST(RoundingModel, AStepNearOneMayBeTakenOrNot) {
+  const Real near = Real(0.1) * Real(30);
+  EXPECT_EQ(floor(near).variance(), 1);
+  EXPECT_EQ(round(near).variance(), 0);
+  EXPECT_EQ(round(near / Real(2)).variance(), 1);
+  EXPECT_EQ(floor(Real(3)).variance(), 0);
+  EXPECT_EQ(ceil(Real(0.1) * Real(31)).value, 4);
+  EXPECT_EQ(trunc(Real(-2.5)).value, -2);
+}
+
+TEST(RoundingModel, ASquaresFactorsErrTogether) {
+  Real x(3);
+  x.inherited = 1e-6;
+  EXPECT_NEAR((x * x).variance(), 36e-6, 1e-9);
+  EXPECT_NEAR((x * Real(x)).variance(), 18e-6, 1e-9);
+}
+
+TEST(RoundingModel, InfinityIsASentinelLikeAnother) {
+  const Real infinity = std::numeric_limits<Real>::infinity();
+  EXPECT_TRUE(std::isinf(infinity.value));
+  EXPECT_EQ(std::numeric_limits<Real>::lowest(), std::numeric_limits<double>::lowest());
+  const Real nothing = exp(-infinity - Real(1.5));
+  EXPECT_EQ(nothing.value, 0);
+  EXPECT_EQ(nothing.variance(), 0);
+  const Real sum = nothing * Real(7) + exp(Real(0.1));
+  EXPECT_GT(sum.variance(), 0);
+  EXPECT_TRUE(std::isfinite(sum.variance()));
+  EXPECT_EQ((Real(1) / infinity).variance(), 0);
+}
+
+TEST(RoundingModel, DoublesOfAnyMagnitudeHaveAnError) {
+  for (const double scale : {1e-150, 1e150, 1e-290}) {
+    const WideReal product = WideReal(scale) * WideReal(1.1);
+    const auto bytes = std::as_bytes(std::span(&product, 1));
+    const ExpectedValues expected = with_derived_bounds(DataType::f64, 6, bytes.data(), 1);
+    EXPECT_GT(expected.bounds[0], 1e-16 * scale) << scale;
+    EXPECT_LT(expected.bounds[0], 1e-14 * scale) << scale;
+  }
+}
+
+// What is computed in float before it gets here has an error that the model does not know.
+static_assert(std::is_constructible_v<Real, const float&>);
+static_assert(!std::is_constructible_v<Real, float>);
+
 std::vector<double> bounds_of(const std::vector<Real>& numbers, double standard_errors) {
   const auto bytes = std::as_bytes(std::span(numbers));
   return with_derived_bounds(DataType::f32, standard_errors, bytes.data(), numbers.size()).bounds;
 }
 
 TEST(RoundingModel, BoundsAreExactWhereAValueIsOnlyMoved) {
-  EXPECT_THAT(bounds_of({Real(0.1F), -Real(0.1F), fabs(Real(-7))}, 8), testing::Each(0.0));
+  EXPECT_THAT(bounds_of({Real(kTenth), -Real(kTenth), fabs(Real(-7))}, 8), testing::Each(0.0));
 }
 
 TEST(RoundingModel, BoundsGrowWithTheStandardErrorsAllowed) {

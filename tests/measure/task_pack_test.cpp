@@ -60,6 +60,16 @@ TEST(TaskPack, ReadsADerivedToleranceAndHardInputs) {
   EXPECT_EQ(pack.inputs[0].check_options.at("octaves"), "9");
 }
 
+TEST(TaskPack, RefusesACheckGeneratorThatDoesNotFitTheSizesOfAnotherDevice) {
+  const std::string yaml =
+      replaced(replaced(kTaskYaml, "{kind: normal}", "{kind: normal}, check_generator: {kind: wide, octaves: N / 100}"),
+               "work: \"N\"\n",
+               "work: \"N\"\ndevices: [host, cuda]\ncuda:\n  seed: {source: honest.cpp}\n"
+               "  cases:\n    - {name: large, sizes: {N: 1000000}}\n");
+  const TaskFiles files(Files{{"task.yaml", yaml}});
+  EXPECT_ERROR(load_task_pack(files.path()), ErrorKind::bad_data, HasSubstr("got 10000"));
+}
+
 TEST(TaskPack, RefusesATolerancesOfTwoKindsOrOfNone) {
   expect_fault("relative: 1.0e-6,", "standard_errors: 8,", "11", "either this or standard_errors");
   expect_fault("relative: 1.0e-6, absolute: 1.0e-6, reason: two roundings", "standard_errors: 0.5", "11",
