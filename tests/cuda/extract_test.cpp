@@ -4,6 +4,7 @@
 
 #include "cuda/compiler.h"
 #include "cuda/contract.h"
+#include "cuda/foreign_launches.h"
 #include "tests/cuda/needs_nvrtc.h"
 
 namespace kc::test {
@@ -189,7 +190,6 @@ std::string repeated(const std::string& text, int times) {
 
 constexpr const char* kSmall = "__global__ void k(float* x) { x[0] = 1; }\nvoid f() { k<<<1, 1>>>(x); }\n";
 
-// std::regex recurses with each character that a repetition takes.
 TEST(CudaExtract, ReadsLongCommentsAndBlankLines) {
   for (const std::string& text : {"/*\n" + repeated("old code, commented out\n", 10000) + "*/\n" + kSmall,
                                   repeated("\n", 200000) + kSmall + repeated(" \n", 100000),
@@ -222,6 +222,18 @@ TEST(CudaExtract, LongExpressionsNamesAndArgumentsNeitherCrashNorTakeForever) {
   }
 }
 
+TEST(CudaExtract, LaunchesAreFoundBetweenLinesOfMegabytes) {
+  const std::string word(4 << 20, 'a');
+  const std::string launch = "\nint n = 3;\ndim3 b(4);\nk<<<n, b>>>(x);\n";
+  for (const std::string& line : {word, "int " + word, "int n" + std::string(4 << 20, ' ') + "= 3", "int m = " + word,
+                                  "dim3 a(" + word, "#define A " + word, "k<" + word + "><<<", "k<<<" + word}) {
+    SCOPED_TRACE(line.substr(0, 10));
+    const auto launches = launches_in(line + launch + line);
+    ASSERT_EQ(launches.size(), 1);
+    EXPECT_EQ(launches[0].block, "dim3(4)");
+  }
+}
+
 TEST(CudaExtract, DefinitionsOfDefinitionsStopGrowingAtOnce) {
   std::string text;
   for (char name = 'a'; name < 'i'; ++name) {
@@ -236,6 +248,7 @@ TEST(CudaExtract, DefinitionsOfDefinitionsStopGrowingAtOnce) {
 TEST(CudaExtract, RefusesWhatIsTooLargeOrTooDeep) {
   EXPECT_THAT(reason_of(kSmall + ("int x" + repeated(" ", 9000)) + ";\n"), HasSubstr("line 3 has 9006 characters"));
   EXPECT_THAT(reason_of(kSmall + repeated("int x;\n", 100000)), HasSubstr("bytes"));
+  EXPECT_THAT(reason_of(kSmall + ("import " + std::string(4 << 20, 'a')) + "\n"), HasSubstr("bytes"));
   EXPECT_THAT(reason_of(repeated("namespace a {\n", 20000) + kSmall + repeated("}\n", 20000)), HasSubstr("deep"));
 }
 
