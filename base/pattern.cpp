@@ -19,6 +19,12 @@ std::string message_of(int code) {
   return reinterpret_cast<const char*>(text.data());
 }
 
+Error not_searched(int code) {
+  return Error(ErrorKind::internal, "a pattern was not searched to its end: " + message_of(code));
+}
+
+using MatchData = std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)>;
+
 PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
 }  // namespace
@@ -26,13 +32,13 @@ PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(te
 struct Pattern::Impl {
   std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code{nullptr, pcre2_code_free};
 
-  std::optional<std::size_t> match(std::string_view text, std::uint32_t options) const {
-    const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> data(
-        pcre2_match_data_create_from_pattern(code.get(), nullptr), pcre2_match_data_free);
-    const int count = pcre2_match(code.get(), units(text), text.size(), 0, options, data.get(), nullptr);
-    if (count == PCRE2_ERROR_NOMATCH) return std::nullopt;
-    if (count < 0) throw Error(ErrorKind::internal, "a pattern was not searched to its end: " + message_of(count));
-    return pcre2_get_ovector_pointer(data.get())[0];
+  // Null when there is none.
+  MatchData match(std::string_view text, std::size_t from, std::uint32_t options) const {
+    MatchData data(pcre2_match_data_create_from_pattern(code.get(), nullptr), pcre2_match_data_free);
+    const int count = pcre2_match(code.get(), units(text), text.size(), from, options, data.get(), nullptr);
+    if (count == PCRE2_ERROR_NOMATCH) return {nullptr, pcre2_match_data_free};
+    if (count < 0) throw not_searched(count);
+    return data;
   }
 };
 
@@ -50,10 +56,39 @@ Pattern::~Pattern() = default;
 Pattern::Pattern(Pattern&&) noexcept = default;
 Pattern& Pattern::operator=(Pattern&&) noexcept = default;
 
-std::optional<std::size_t> Pattern::find(std::string_view text) const { return impl_->match(text, 0); }
+std::optional<std::size_t> Pattern::find(std::string_view text) const {
+  const MatchData data = impl_->match(text, 0, 0);
+  return data ? std::optional(pcre2_get_ovector_pointer(data.get())[0]) : std::nullopt;
+}
 
 bool Pattern::matches(std::string_view text) const {
-  return impl_->match(text, PCRE2_ANCHORED | PCRE2_ENDANCHORED).has_value();
+  return impl_->match(text, 0, PCRE2_ANCHORED | PCRE2_ENDANCHORED) != nullptr;
+}
+
+std::optional<PatternMatch> Pattern::match(std::string_view text, std::size_t from) const {
+  const MatchData data = impl_->match(text, from, 0);
+  if (!data) return std::nullopt;
+  const PCRE2_SIZE* places = pcre2_get_ovector_pointer(data.get());
+  PatternMatch match{places[0], places[1], {}};
+  for (std::uint32_t group = 0; group < pcre2_get_ovector_count(data.get()); ++group) {
+    const PCRE2_SIZE begin = places[2 * group], end = places[2 * group + 1];
+    match.groups.push_back(begin == PCRE2_UNSET ? std::string_view() : text.substr(begin, end - begin));
+  }
+  return match;
+}
+
+std::string Pattern::replaced(std::string_view text, std::string_view by) const {
+  std::string result(text.size() + by.size(), '\0');
+  for (;;) {
+    PCRE2_SIZE size = result.size();
+    const int count =
+        pcre2_substitute(impl_->code.get(), units(text), text.size(), 0,
+                         PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_UNSET_EMPTY | PCRE2_SUBSTITUTE_OVERFLOW_LENGTH,
+                         nullptr, nullptr, units(by), by.size(), reinterpret_cast<PCRE2_UCHAR*>(result.data()), &size);
+    if (count < 0 && (count != PCRE2_ERROR_NOMEMORY || size <= result.size())) throw not_searched(count);
+    result.resize(size);  // on overflow what it needs, with a closing zero
+    if (count >= 0) return result;
+  }
 }
 
 }  // namespace kc

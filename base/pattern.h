@@ -4,9 +4,16 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace kc {
+
+struct PatternMatch {
+  std::size_t begin = 0, end = 0;
+  std::vector<std::string_view> groups;  // of the text; the first is all of the match, one that took no part is empty
+};
 
 class Pattern {
  public:
@@ -18,8 +25,13 @@ class Pattern {
 
   // Where the first match begins. Several threads may ask at once.
   std::optional<std::size_t> find(std::string_view text) const;
-  // Whether it matches all of the text. Error{internal}, as of find, when that takes more steps than PCRE2 allows.
+  // Whether it matches all of the text. Error{internal}, as of the others, when that takes more steps than PCRE2
+  // allows.
   bool matches(std::string_view text) const;
+  // The first match that begins at `from` or behind it; `^` and `\b` see what stands in front of that.
+  std::optional<PatternMatch> match(std::string_view text, std::size_t from = 0) const;
+  // The text with `by` in the place of every match, where $1 is the match's first group.
+  std::string replaced(std::string_view text, std::string_view by) const;
 
  private:
   struct Impl;

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <regex>
 #include <set>
 #include <utility>
 
+#include "base/pattern.h"
 #include "cuda/foreign_launches.h"
 #include "cuda/source_check.h"
 
@@ -37,9 +37,8 @@ typedef unsigned long long uint64_t; typedef unsigned long long uintptr_t; typed
 
 constexpr std::size_t kMaxBytes = 512 << 10;
 constexpr std::size_t kMaxLine = 8000;
-constexpr std::size_t kHead =
-    2000;                          // what repetitions in patterns may run over: std::regex recurses with each character
-constexpr int kDeepestBlock = 16;  // of namespaces and extern "C"
+constexpr std::size_t kHead = 2000;  // what repetitions in patterns may run over, which try again at each character
+constexpr int kDeepestBlock = 16;    // of namespaces and extern "C"
 
 // Generated sources and tables, not what somebody would turn into a candidate; the work grows with both.
 std::optional<std::string> fault_of_size(std::string_view text) {
@@ -56,10 +55,8 @@ std::optional<std::string> fault_of_size(std::string_view text) {
 
 // Patterns are few and compiled once each. What their repetitions run over must be bounded by the caller.
 bool has(const std::string& text, const char* pattern) {
-  static thread_local std::map<std::string, std::regex> known;
-  auto found = known.find(pattern);
-  if (found == known.end()) found = known.emplace(pattern, std::regex(pattern)).first;
-  return std::regex_search(text, found->second);
+  static thread_local std::map<std::string, Pattern> known;
+  return known.try_emplace(pattern, pattern).first->second.find(text).has_value();
 }
 
 // Headers that device code may keep; others are the host's.
@@ -112,12 +109,12 @@ std::vector<Piece> pieces_of(const std::string& source) {
 enum class Fate { keep, drop, open };
 
 Fate fate_of_directive(const std::string& line, std::string& missing) {
-  std::smatch match;
-  static const std::regex include(R"(^#\s*include\s*[<"]?\s*([^>"\s]*))");
-  static const std::regex pragma(R"(^#\s*pragma\s+once)");
-  if (std::regex_search(line, pragma)) return Fate::drop;
-  if (!std::regex_search(line, match, include)) return Fate::keep;
-  const std::string name = match[1];
+  static const Pattern include(R"(^#\s*include\s*[<"]?\s*([^>"\s]*))");
+  static const Pattern pragma(R"(^#\s*pragma\s+once)");
+  if (pragma.find(line)) return Fate::drop;
+  const auto match = include.match(line);
+  if (!match) return Fate::keep;
+  const std::string name(match->groups[1]);
   for (const char* library : {"cute/", "cutlass/", "flashinfer/", "thrust/", "cudnn", "nccl"}) {
     if (name.starts_with(library)) missing = name;
   }
@@ -176,14 +173,13 @@ void collect(const std::string& source, Collected& all, int depth = 0) {
 }
 
 // What `pattern`'s first group is behind each `mark`, in the text up to the next one, a body, ';' or kHead characters.
-std::vector<std::string> names_behind(const std::string& code, std::string_view mark, const std::regex& pattern) {
+std::vector<std::string> names_behind(const std::string& code, std::string_view mark, const Pattern& pattern) {
   std::vector<std::string> names;
   for (std::size_t at = code.find(mark); at != std::string::npos;) {
     const std::size_t next = code.find(mark, at + mark.size());
     std::string text = code.substr(at + mark.size(), std::min(kHead, next - at - mark.size()));
     text.resize(std::min(text.find_first_of(";{"), text.size()));
-    std::smatch match;
-    if (std::regex_search(text, match, pattern)) names.push_back(match[1]);
+    if (const auto match = pattern.match(text)) names.emplace_back(match->groups[1]);
     at = next;
   }
   return names;
@@ -191,8 +187,8 @@ std::vector<std::string> names_behind(const std::string& code, std::string_view 
 
 // Of the __global__ functions.
 std::vector<std::string> kernel_names(const std::string& code) {
-  static const std::regex function(R"(\b(\w+)\s*\()");
-  static const std::regex bounded(R"(^\s*\([^)]*\)\s*(\w+)\s*\()");
+  static const Pattern function(R"(\b(\w+)\s*\()");
+  static const Pattern bounded(R"(^\s*\([^)]*\)\s*(\w+)\s*\()");
   std::vector<std::string> names = names_behind(code, "__global__", function);
   std::erase(names, "__launch_bounds__");
   for (std::string& name : names_behind(code, "__launch_bounds__", bounded)) names.push_back(std::move(name));
@@ -201,12 +197,11 @@ std::vector<std::string> kernel_names(const std::string& code) {
 
 // Template instances that launches name; PyTorch's dispatch type becomes float.
 void name_instances(ExtractedDevice& device) {
-  static const std::regex dispatched(R"(\b(scalar_t|T)\b)");
+  static const Pattern dispatched(R"(\b(scalar_t|T)\b)");
   std::set<std::string> names;
   for (const ForeignLaunch& launch : device.launches) {
     if (launch.kernel.find('<') == std::string::npos) continue;
-    const std::string name = std::regex_replace(launch.kernel, dispatched, "float");
-    names.insert(name);
+    names.insert(dispatched.replaced(launch.kernel, "float"));
   }
   device.instances.assign(names.begin(), names.end());
 }
@@ -233,12 +228,12 @@ Expected<ExtractedDevice, std::string> extract_from_cuda(const std::string& text
 
 // Whether a line is an import of Python; one of a thousand characters is none.
 bool has_import(const std::string& source) {
-  static const std::regex import(R"(^(import|from)\s+[A-Za-z_][\w.]*(\s+(as|import)\b|\s*($|,)))");
+  static const Pattern import(R"(^(import|from)\s+[A-Za-z_][\w.]*(\s+(as|import)\b|\s*($|,)))");
   for (std::size_t at = 0; at < source.size();) {
     const std::size_t end = std::min(source.find('\n', at), source.size());
     const std::string_view line = std::string_view(source).substr(at, end - at);
     const bool may_be = line.size() < 1000 && (line.starts_with("import") || line.starts_with("from"));
-    if (may_be && std::regex_search(std::string(line), import)) return true;
+    if (may_be && import.find(line)) return true;
     at = end + 1;
   }
   return false;

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <regex>
 #include <string_view>
 
+#include "base/pattern.h"
 #include "cuda/source_check.h"
 
 namespace kc {
@@ -60,34 +61,35 @@ std::optional<std::string> inside_brackets(const std::string& code, std::size_t 
 
 using Definitions = std::map<std::string, std::string>;
 
+void for_each_match(const Pattern& pattern, std::string_view code,
+                    const std::function<void(const PatternMatch&)>& take) {
+  for (auto match = pattern.match(code); match; match = pattern.match(code, match->end)) take(*match);
+}
+
 // Integers and shapes with one definition in the whole text, by name; those with several have none here.
 Definitions definitions_in(const std::string& code) {
-  static const std::regex macro(R"(#\s*define\s+(\w{1,100})\s+(\d{1,20})\b)");
-  static const std::regex integer(R"(\b(?:int|unsigned|long|auto|size_t|u?int(?:32|64)_t|dim3)\s+(\w{1,100})\s*=\s*)");
-  static const std::regex shape(R"(\bdim3\s+(\w{1,100})\s*\()");
-  static const std::regex only_a_call(R"([\w.:>-]+\([^()]*\))");  // `n` says more than `x.numel()`
+  static const Pattern macro(R"(#\s*define\s+(\w{1,100})\s+(\d{1,20})\b)");
+  static const Pattern integer(R"(\b(?:int|unsigned|long|auto|size_t|u?int(?:32|64)_t|dim3)\s+(\w{1,100})\s*=\s*)");
+  static const Pattern shape(R"(\bdim3\s+(\w{1,100})\s*\()");
+  static const Pattern only_a_call(R"([\w.:>-]+\([^()]*\))");  // `n` says more than `x.numel()`
   std::multimap<std::string, std::string> found;
-  for (std::sregex_iterator it(code.begin(), code.end(), macro), end; it != end; ++it) {
-    found.emplace((*it)[1].str(), (*it)[2].str());
-  }
-  for (std::sregex_iterator it(code.begin(), code.end(), integer), end; it != end; ++it) {
-    const std::string_view value =
-        std::string_view(code).substr(static_cast<std::size_t>(it->position() + it->length()), kLongestExpression);
+  for_each_match(macro, code, [&](const PatternMatch& match) { found.emplace(match.groups[1], match.groups[2]); });
+  for_each_match(integer, code, [&](const PatternMatch& match) {
+    const std::string_view value = std::string_view(code).substr(match.end, kLongestExpression);
     const std::size_t close = value.find_first_of(";={}");
-    if (close == std::string_view::npos || close == 0 || value[close] != ';') continue;
-    found.emplace((*it)[1].str(), on_one_line(value.substr(0, close)));
-  }
-  for (std::sregex_iterator it(code.begin(), code.end(), shape), end; it != end; ++it) {
-    const auto open = static_cast<std::size_t>(it->position() + it->length()) - 1;
-    const auto axes = inside_brackets(code, open);
-    if (axes && axes->size() <= kLongestExpression) found.emplace((*it)[1].str(), fmt::format("dim3({})", *axes));
-  }
+    if (close == std::string_view::npos || close == 0 || value[close] != ';') return;
+    found.emplace(match.groups[1], on_one_line(value.substr(0, close)));
+  });
+  for_each_match(shape, code, [&](const PatternMatch& match) {
+    const auto axes = inside_brackets(code, match.end - 1);
+    if (axes && axes->size() <= kLongestExpression) found.emplace(match.groups[1], fmt::format("dim3({})", *axes));
+  });
   Definitions definitions;
   for (auto it = found.begin(); it != found.end();) {
     const auto& [name, value] = *it;
     const auto next = found.upper_bound(name);
     const bool is_shape = value.starts_with("dim3(");
-    if (std::next(it) == next && (is_shape || !std::regex_match(value, only_a_call))) definitions[name] = value;
+    if (std::next(it) == next && (is_shape || !only_a_call.matches(value))) definitions[name] = value;
     it = next;
   }
   return definitions;
@@ -96,7 +98,7 @@ Definitions definitions_in(const std::string& code) {
 // Appends `expression` with its definitions to `result`; false as soon as that grows too long. Every word adds to the
 // length, so that this bounds the work as well.
 bool expand(const std::string& expression, const Definitions& definitions, int depth, std::string& result) {
-  static const std::regex atom(R"(\w+|dim3\(.*\))");
+  static const Pattern atom(R"(\w+|dim3\(.*\))");
   for (std::size_t at = 0; at < expression.size();) {
     std::size_t end = at;
     while (end < expression.size() && is_word(expression[end])) ++end;
@@ -109,7 +111,7 @@ bool expand(const std::string& expression, const Definitions& definitions, int d
     } else {
       std::string value;
       if (!expand(known->second, definitions, depth + 1, value)) return false;
-      result += std::regex_match(value, atom) ? value : fmt::format("({})", value);
+      result += atom.matches(value) ? value : fmt::format("({})", value);
     }
     if (result.size() > kLongestExpression) return false;
   }

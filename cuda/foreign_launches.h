@@ -8,8 +8,8 @@
 
 namespace kc {
 
-// Every run of blanks becomes one: a line end where it holds one. std::regex recurses once for each character that a
-// repetition takes, and thousands of lines of comment are as many blanks.
+// Every run of blanks becomes one: a line end where it holds one. Thousands of lines of comment are as many blanks, and
+// patterns with several repetitions would look for their ends at each of them.
 std::string collapse_blanks(std::string_view text);
 
 // Every `kernel<<<...>>>(...)` of the source, in order.

@@ -2,203 +2,212 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
 
+#include "base/pattern.h"
 #include "cuda/extract.h"
+#include "cuda/python_code.h"
+#include "cuda/python_writers.h"
 
 namespace kc {
 namespace {
 
-// Of methods that change little, `.strip()`: what bounds the work.
-constexpr std::size_t kLongestCall = 1000;
-constexpr int kMostCalls = 8;
-constexpr std::size_t kLongestName = 200;
+constexpr int kMostCalls = 8;   // of methods behind a text
+constexpr int kMostRounds = 8;  // in which variables take texts of others that stand behind them in the file
+constexpr std::size_t kNone = PythonCode::kNone;
 constexpr std::array<std::string_view, 6> kBuilders = {"format",    "format_map", "replace",
                                                        "translate", "substitute", "safe_substitute"};
+constexpr std::array<std::string_view, 7> kKeepingMethods = {"strip",  "lstrip", "rstrip",  "expandtabs",
+                                                             "encode", "decode", "getvalue"};
+constexpr std::array<std::string_view, 5> kTelling = {"print", "debug", "info", "warning", "error"};
 
-bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0 || c == '\\'; }
-bool is_word(char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
-// Literals and comments blanked, everything at its place.
-std::string code_of(std::string_view source, const std::vector<PythonText>& literals) {
-  std::string code(source);
-  const auto blank = [&code](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) code[i] = code[i] == '\n' ? '\n' : ' ';
-  };
-  for (const PythonText& literal : literals) blank(literal.begin, literal.end);
-  for (std::size_t at = code.find('#'); at != std::string::npos; at = code.find('#', at)) {
-    blank(at, std::min(code.find('\n', at), code.size()));
-  }
-  return code;
-}
+bool is_one_of(const auto& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
 
 class Builders {
  public:
-  explicit Builders(std::string code) : code_(std::move(code)), around_(code_.size()) {
-    std::vector<Around> inner = {{}};
-    for (std::size_t i = 0; i < code_.size(); ++i) {
-      const char c = code_[i];
-      if ((c == ')' || c == ']' || c == '}') && inner.size() > 1) inner.pop_back();
-      around_[i] = inner.back();
-      if (c == '(' || c == '[' || c == '{') inner.push_back({i, builds(callee_of(i)) ? i : inner.back().builder});
-    }
+  explicit Builders(const PythonCode& code) : code_(code), text_(code.text()), writers_(code) {}
+
+  // How the literal goes into another text; else notes the variables that hold it.
+  std::optional<std::string> at_literal(const PythonText& literal) {
+    if (literal.is_format) return fmt::format("an f-string in line {}", literal.line);
+    if (auto found = behind(literal.end, true)) return found;
+    if (auto found = around(literal.begin, true)) return found;
+    const std::size_t bracket = code_.bracket_of(literal.begin);
+    if (auto found = written(bracket, false)) return found;
+    note(code_.assigned_at(code_.back_over_calls(literal.begin, true)));
+    if (brackets_.insert(bracket).second) note(list_of(bracket));
+    return std::nullopt;
   }
 
-  // What is done to the value that ends at `at`. Behind a literal brackets may close, those of `dedent('''...''')`.
-  std::optional<std::string> behind(std::size_t at, bool skips_brackets) const {
-    for (int calls = 0; calls < kMostCalls; ++calls) {
-      at = skip_blanks(at);
-      while (skips_brackets && at < code_.size() && code_[at] == ')') at = skip_blanks(at + 1);
-      if (at >= code_.size()) return std::nullopt;
-      if (code_[at] == '%' || code_[at] == '+') return operator_at(at);
-      if (code_[at] != '.') return std::nullopt;
-      const std::size_t name = skip_blanks(at + 1);
-      const std::size_t end = end_of_word(name);
-      const std::string_view method = std::string_view(code_).substr(name, end - name);
-      if (std::ranges::find(kBuilders, method) != kBuilders.end())
-        return fmt::format(".{}(...) in line {}", method, line_of(name));
-      const std::size_t open = skip_blanks(end);
-      if (method.empty() || open >= code_.size() || code_[open] != '(') return std::nullopt;
-      at = behind_brackets(open);
+  // The same of all uses of the variables that have been noted, and of those that they are assigned to.
+  std::optional<std::string> at_uses() {
+    std::size_t known = 0;
+    for (int round = 0; round < kMostRounds && known != names_.size(); ++round) {
+      known = names_.size();
+      for (std::size_t at = 0; at < text_.size();) {
+        const std::size_t end = code_.end_of_word(at);
+        if (end > at && names_.contains(code_.word(at, end))) {
+          if (auto found = at_use(at, end)) return found;
+        }
+        at = std::max(end, at + 1);
+      }
     }
     return std::nullopt;
   }
 
-  // What takes the text that begins at `at`, a literal or a variable: an operator in front of it, or a call.
-  std::optional<std::string> around(std::size_t at, bool skips_calls) const {
-    std::size_t front = back_over_blanks(at);
-    if (skips_calls) front = back_over_calls(front);
-    if (front > 1 && code_[front - 1] == '=' && code_[front - 2] == '+') --front;
-    if (front > 0 && code_[front - 1] == '+') return operator_at(front - 1);
-    const std::size_t open = at < around_.size() ? around_[at].builder : kNone;
-    if (open == kNone) return std::nullopt;
-    const bool joins = callee_of(open).ends_with("join");
-    return fmt::format("{}(...) in line {}", joins ? ".join" : "Template", line_of(open));
-  }
-
-  // The innermost bracket that is open around `at`.
-  std::size_t bracket_of(std::size_t at) const { return at < around_.size() ? around_[at].bracket : kNone; }
-
-  // The list that is filled between brackets: `parts = [...]`, `parts.append(...)`.
-  std::string list_of(std::size_t open) const {
-    if (open == kNone) return "";
-    const std::string_view callee = callee_of(open);
-    if (callee.empty()) return assigned_at(back_over_blanks(open));
-    for (const std::string_view method : {".append", ".extend", ".insert"}) {
-      if (!callee.ends_with(method)) continue;
-      const std::string_view list = callee.substr(0, callee.size() - method.size());
-      return std::string(list.substr(list.rfind('.') + 1));  // npos + 1 is the name's start
-    }
-    return "";
-  }
-
-  // The variable that the literal which begins at `at` is assigned to, also through calls: the last word of its name.
-  std::string variable_of(std::size_t at) const { return assigned_at(back_over_calls(back_over_blanks(at))); }
-
-  std::optional<std::string> at_uses_of(const std::set<std::string, std::less<>>& names) const {
-    for (std::size_t at = 0; at < code_.size();) {
-      const std::size_t end = end_of_word(at);
-      if (end > at && names.contains(std::string_view(code_).substr(at, end - at))) {
-        if (auto found = behind(end, false)) return found;
-        if (auto found = around(back_over_name(at), false)) return found;
+  // What shows texts to a reader makes none of them a kernel: messages and errors.
+  std::optional<std::string> in_format(const PythonText& literal) const {
+    static const Pattern value(
+        R"(\{\s*+(?:(?:\w++\.){0,3}(?:dedent|cleandoc|indent|str)\s*+\(\s*+){0,3}((?:\w++\.?+){1,9})[\s.()\w]*+[}!:])");
+    const std::size_t bracket = code_.bracket_of(literal.begin);
+    const std::string_view callee = bracket == kNone ? "" : code_.callee_of(bracket);
+    if (is_one_of(kTelling, last_word_of(callee)) || callee.ends_with("Error")) return std::nullopt;
+    for (auto match = value.match(literal.text); match; match = value.match(literal.text, match->end)) {
+      for (std::string_view rest = match->groups[1]; !rest.empty();) {
+        const std::size_t dot = std::min(rest.find('.'), rest.size());
+        if (names_.contains(rest.substr(0, dot))) return fmt::format("an f-string in line {}", literal.line);
+        rest.remove_prefix(std::min(dot + 1, rest.size()));
       }
-      at = std::max(end, at + 1);
     }
     return std::nullopt;
   }
 
  private:
-  static constexpr std::size_t kNone = std::string::npos;
-  struct Around {
-    std::size_t bracket = kNone;  // the innermost that is open
-    std::size_t builder = kNone;  // the innermost of a call that makes one text of what stands in it
-  };
-
-  static bool builds(std::string_view callee) {
-    if (callee.ends_with(".join")) return !callee.ends_with("path.join");
-    return callee == "Template" || callee.ends_with(".Template");
+  void note(std::string name) {
+    if (!name.empty()) names_.insert(std::move(name));
   }
 
-  // The last word of what is assigned to, where '=' stands in front of `at`.
-  std::string assigned_at(std::size_t at) const {
-    if (at == 0 || code_[at - 1] != '=') return "";
-    const std::size_t start = code_.rfind('\n', at - 1) + 1;  // npos + 1 is the text's start
-    std::string_view target = std::string_view(code_).substr(start, at - 1 - start);
-    target = target.substr(std::min(target.find_last_of(",;(") + 1, target.size()));
-    target = target.substr(0, target.find_first_of(":+"));
-    std::size_t end = target.size();
-    while (end > 0 && !is_word(target[end - 1])) --end;
-    std::size_t begin = end;
-    while (begin > 0 && is_word(target[begin - 1])) --begin;
-    return std::string(target.substr(begin, end - begin));
+  std::optional<std::string> at_use(std::size_t begin, std::size_t end) {
+    if (auto found = behind(end, false)) return found;
+    const std::size_t name = code_.back_over_name(begin);
+    if (auto found = around(name, false)) return found;
+    const bool is_part = parts_.contains(code_.word(begin, end));
+    if (auto found = written(code_.bracket_of(begin), is_part)) return found;
+    const std::size_t front = code_.back_over_calls(name, false);
+    if (is_whole(end) && front > 0 && code_.bracket_of(front - 1) == kNone) note(code_.assigned_at(front));
+    note_loop(front);
+    return std::nullopt;
+  }
+
+  // What is done to the value that ends at `at`. Behind a literal brackets may close, those of `f('''...''')`.
+  std::optional<std::string> behind(std::size_t at, bool skips_brackets) const {
+    for (int calls = 0; calls < kMostCalls; ++calls) {
+      at = skip_brackets(code_.skip_blanks(at), skips_brackets);
+      if (at >= text_.size()) return std::nullopt;
+      if (text_[at] == '%' || text_[at] == '+') return operator_at(at);
+      if (text_[at] != '.') return std::nullopt;
+      const std::size_t name = code_.skip_blanks(at + 1);
+      const std::size_t end = code_.end_of_word(name);
+      const std::string_view method = code_.word(name, end);
+      if (is_one_of(kBuilders, method)) return fmt::format(".{}(...) in line {}", method, code_.line_of(name));
+      const std::size_t open = code_.skip_blanks(end);
+      if (method.empty() || open >= text_.size() || text_[open] != '(') return std::nullopt;
+      at = code_.behind_brackets(open);
+    }
+    return std::nullopt;
+  }
+
+  // Behind what closes the calls around the value that ends in front of `at`: all, or those that keep it.
+  std::size_t skip_brackets(std::size_t at, bool all) const {
+    while (at > 0 && at < text_.size()) {
+      const std::size_t open = code_.bracket_of(at - 1);
+      const bool keeps = code_.keeps_text(open);
+      if (text_[at] == ')' && (all || keeps)) {
+        at = code_.skip_blanks(at + 1);
+      } else if (text_[at] == ',' && keeps && !code_.callee_of(open).empty()) {
+        at = code_.skip_blanks(code_.behind_brackets(open));
+      } else {
+        break;
+      }
+    }
+    return at;
+  }
+
+  // What takes the text that begins at `at`, a literal or a variable: an operator in front of it, or a call.
+  std::optional<std::string> around(std::size_t at, bool skips_calls) const {
+    std::size_t front = code_.back_over_calls(at, skips_calls);
+    if (front > 1 && text_[front - 1] == '=' && text_[front - 2] == '+') --front;
+    if (front > 0 && text_[front - 1] == '+') return operator_at(front - 1);
+    const std::size_t open = code_.builder_of(at);
+    if (open == kNone) return std::nullopt;
+    const bool joins = code_.callee_of(open).ends_with("join");
+    return fmt::format("{}(...) in line {}", joins ? ".join" : "Template", code_.line_of(open));
+  }
+
+  std::optional<std::string> written(std::size_t bracket, bool is_part) {
+    const PythonWriters::Written result = writers_.written_at(bracket, is_part);
+    note(result.buffer);
+    if (!result.other_part) return std::nullopt;
+    return fmt::format("{}(...) in line {}", last_word_of(code_.callee_of(*result.other_part)),
+                       code_.line_of(*result.other_part));
+  }
+
+  // Whether nothing but what keeps a text stands between the value that ends at `at` and the statement's end.
+  bool is_whole(std::size_t at) const {
+    for (int calls = 0; calls < kMostCalls; ++calls) {
+      at = code_.skip_blanks_inside(at);
+      while (at < text_.size() && text_[at] == ')' && code_.keeps_text(code_.bracket_of(at - 1)))
+        at = code_.skip_blanks_inside(at + 1);
+      if (at >= text_.size() || text_[at] == '\n' || text_[at] == ';') return true;
+      if (text_[at] != '.') return false;
+      const std::size_t end = code_.end_of_word(at + 1);
+      if (!is_one_of(kKeepingMethods, code_.word(at + 1, end)) || end >= text_.size() || text_[end] != '(')
+        return false;
+      at = code_.behind_brackets(end);
+    }
+    return false;
+  }
+
+  // `for part in texts`, where `texts` begins behind `front`.
+  void note_loop(std::size_t front) {
+    const std::size_t in = code_.back_over_word(front);
+    if (code_.word(in, front) != "in") return;
+    const std::size_t end = code_.back_over_blanks(in);
+    const std::size_t begin = code_.back_over_word(end);
+    const std::size_t for_end = code_.back_over_blanks(begin);
+    if (code_.word(code_.back_over_word(for_end), for_end) != "for") return;
+    parts_.emplace(code_.word(begin, end));
+    note(std::string(code_.word(begin, end)));
+  }
+
+  // The list that is filled between brackets: `parts = [...]`, `parts.append(...)`.
+  std::string list_of(std::size_t open) const {
+    if (open == kNone) return "";
+    const std::string_view callee = code_.callee_of(open);
+    if (callee.empty()) return code_.assigned_at(code_.back_over_blanks(open));
+    for (const std::string_view method : {".append", ".extend", ".insert"}) {
+      if (callee.ends_with(method)) return std::string(last_word_of(callee.substr(0, callee.size() - method.size())));
+    }
+    return "";
   }
 
   std::string operator_at(std::size_t at) const {
-    return fmt::format("the operator {} in line {}", code_[at], line_of(at));
-  }
-  // "torch.empty" of `torch.empty(`; of a literal's method only what stands behind the literal.
-  std::string_view callee_of(std::size_t open) const {
-    const std::size_t end = back_over_blanks(open);
-    const std::size_t begin = code_[open] == '(' ? back_over_name(end) : end;
-    return std::string_view(code_).substr(begin, end - begin);
-  }
-  std::size_t skip_blanks(std::size_t at) const {
-    while (at < code_.size() && is_blank(code_[at])) ++at;
-    return at;
-  }
-  std::size_t back_over_blanks(std::size_t at) const {
-    while (at > 0 && is_blank(code_[at - 1])) --at;
-    return at;
-  }
-  std::size_t back_over_name(std::size_t at) const {
-    const std::size_t first = at - std::min(at, kLongestName);
-    while (at > first && (is_word(code_[at - 1]) || code_[at - 1] == '.')) --at;
-    return at;
-  }
-  std::size_t back_over_calls(std::size_t at) const {
-    while (at > 0 && code_[at - 1] == '(') at = back_over_blanks(back_over_name(back_over_blanks(at - 1)));
-    return at;
-  }
-  std::size_t end_of_word(std::size_t at) const {
-    while (at < code_.size() && is_word(code_[at])) ++at;
-    return at;
-  }
-  std::size_t behind_brackets(std::size_t open) const {
-    int depth = 0;
-    for (std::size_t i = open; i < std::min(code_.size(), open + kLongestCall); ++i) {
-      if (code_[i] == '(') ++depth;
-      if (code_[i] == ')' && --depth == 0) return i + 1;
-    }
-    return code_.size();
-  }
-  std::ptrdiff_t line_of(std::size_t at) const {
-    return 1 + std::count(code_.begin(), code_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    return fmt::format("the operator {} in line {}", text_[at], code_.line_of(at));
   }
 
-  std::string code_;
-  std::vector<Around> around_;  // of each place
+  const PythonCode& code_;
+  const std::string& text_;
+  PythonWriters writers_;
+  std::set<std::string, std::less<>> names_;  // of variables that hold a kernel's text, or a list of texts
+  std::set<std::string, std::less<>> parts_;  // of those that hold one of a list
+  std::set<std::size_t> brackets_;
 };
 
 }  // namespace
 
 std::optional<std::string> python_building(std::string_view source, const std::vector<PythonText>& all,
                                            const std::vector<PythonText>& some) {
-  const Builders builders(code_of(source, all));
-  std::set<std::string, std::less<>> names;
-  std::set<std::size_t> brackets;
-  const auto note = [&names](std::string name) {
-    if (!name.empty()) names.insert(std::move(name));
-  };
+  const PythonCode code(source, all);
+  Builders builders(code);
   for (const PythonText& literal : some) {
-    if (literal.is_format) return fmt::format("an f-string in line {}", literal.line);
-    if (auto found = builders.behind(literal.end, true)) return found;
-    if (auto found = builders.around(literal.begin, true)) return found;
-    note(builders.variable_of(literal.begin));
-    const std::size_t bracket = builders.bracket_of(literal.begin);
-    if (brackets.insert(bracket).second) note(builders.list_of(bracket));
+    if (auto found = builders.at_literal(literal)) return found;
   }
-  return builders.at_uses_of(names);
+  if (auto found = builders.at_uses()) return found;
+  for (const PythonText& literal : all) {
+    if (!literal.is_format) continue;
+    if (auto found = builders.in_format(literal)) return found;
+  }
+  return std::nullopt;
 }
 
 }  // namespace kc

@@ -76,6 +76,12 @@ ProcessGroup& ProcessGroup::operator=(ProcessGroup&& other) noexcept {
   return *this;
 }
 
+bool ProcessGroup::is_stopped() const {
+  siginfo_t info{};  // left with the system, for the next one who asks
+  return pid_ != 0 && ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != 0;
+}
+
 bool ProcessGroup::has_ended() {
   if (pid_ == 0) return true;
   // Not reaped before the group is killed: until then no other process can get this group's number.

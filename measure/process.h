@@ -21,6 +21,8 @@ class ProcessGroup {
   pid_t pid() const { return pid_; }
   // Whether the leader has ended; then the rest of the group is killed, and status() is what waitpid reported.
   bool has_ended();
+  // Whether a signal holds the leader at the moment (SIGSTOP); about a microsecond.
+  bool is_stopped() const;
   int status() const { return status_; }
   void kill();  // SIGKILL to the group; waits for the leader
 

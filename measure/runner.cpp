@@ -201,6 +201,8 @@ std::optional<RunnerFailure> Runner::wait_until_loaded() {
 
 bool Runner::has_ended() { return impl_->process.has_ended(); }
 
+bool Runner::is_stopped() const { return impl_->process.is_stopped(); }
+
 std::optional<RunnerFailure> Runner::announce(const TurnSpec& turn) {
   Impl& self = *impl_;
   RunnerControl& control = *self.control;

@@ -60,6 +60,8 @@ class Runner {
 
   // Whether its process has ended, by whatever hand. To be asked when no turn is on.
   bool has_ended();
+  // Whether somebody has stopped its process (SIGSTOP), so that it would miss its turn.
+  bool is_stopped() const;
 
   // Announces a turn and waits until the runner spins.
   std::optional<RunnerFailure> announce(const TurnSpec& turn);

@@ -115,7 +115,8 @@ Session::Session(const CompileEnvironment& environment, const HostTask& task, co
 }
 
 bool Session::is_alive() {
-  return !reference_.has_ended() && std::ranges::none_of(seeds_, [](Runner& seed) { return seed.has_ended(); });
+  const auto runs = [](Runner& runner) { return !runner.has_ended() && !runner.is_stopped(); };
+  return runs(reference_) && std::ranges::all_of(seeds_, runs);
 }
 
 Error Session::seed_error(const RunnerFailure& failure) const {

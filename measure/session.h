@@ -36,7 +36,8 @@ class Session {
   // Starts the reference and the seed and checks the seed. Error{bad_data} names the task when they fail.
   Session(const CompileEnvironment& environment, const HostTask& task, const CorePair& cores, RngStream rng);
 
-  // Whether its reference and all of its seeds still run: somebody else may have ended them since the last call.
+  // Whether its reference and all of its seeds still run: somebody else may have ended or stopped them since the last
+  // call. A few microseconds.
   bool is_alive();
 
   // Status, log, timings and facts (processes, log2_low, log2_high, deterministic) of the library in `folder`, by

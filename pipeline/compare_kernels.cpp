@@ -43,10 +43,6 @@ void judge(KernelComparison& comparison) {
   comparison.real = excludes_equality && std::fabs(ratio.value) > comparison.noise_floor;
 }
 
-std::string ratio_text(const Log2Estimate& log2) {
-  return fmt::format("{:.4g} [{:.4g}, {:.4g}]", std::exp2(log2.value), std::exp2(log2.low), std::exp2(log2.high));
-}
-
 std::string fact_text(const Facts& facts, const std::string& name) {
   const auto found = facts.find(name);
   return found == facts.end() ? "-" : fmt::format("{:g}", found->second);
@@ -116,11 +112,7 @@ std::string comparison_text(const KernelComparison& c) {
 nlohmann::json to_json(const KernelComparison& c) {
   nlohmann::json json = {{"a", to_json(c.a)}, {"b", to_json(c.b)}, {"ok", c.ok}};
   if (!c.ok) return json;
-  json["speedup_of_b_over_a"] = std::exp2(c.log2_ratio.value);
-  json["low"] = std::exp2(c.log2_ratio.low);
-  json["high"] = std::exp2(c.log2_ratio.high);
-  json["bin"] = c.bin;
-  json["bin_name"] = std::string(bin_name(c.bin));
+  put_ratio(json, "speedup_of_b_over_a", c.log2_ratio);
   json["difference_is_real"] = c.real;
   json["noise_floor_log2"] = c.noise_floor;
   json["same_rounds"] = c.direct;

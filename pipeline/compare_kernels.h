@@ -9,15 +9,9 @@
 #include "forecast/bins.h"
 #include "forecast/measurement.h"
 #include "measure/measurer.h"
+#include "pipeline/speedups.h"
 
 namespace kc {
-
-// A log2 ratio with its 95 % interval (forecast/measurement_interval.h).
-struct Log2Estimate {
-  double value = 0;
-  double low = 0;
-  double high = 0;
-};
 
 struct ComparedKernel {
   std::string name;

@@ -19,7 +19,8 @@ nlohmann::json to_json(const LabelReport& report) {
     by_status[std::string(name_of(static_cast<MeasurementStatus>(s)))] = report.by_status[static_cast<std::size_t>(s)];
   }
   return {{"measured", report.measured},     {"already_stored", report.already_stored}, {"by_status", by_status},
-          {"unexpected", report.unexpected}, {"ended_early", report.ended_early},       {"seconds", report.seconds}};
+          {"unexpected", report.unexpected}, {"ended_early", report.ended_early},       {"seconds", report.seconds},
+          {"fastest", report.fastest.json()}};
 }
 
 void print_report(const LabelReport& report, const std::string& out) {
@@ -34,6 +35,7 @@ void print_report(const LabelReport& report, const std::string& out) {
   const double rate = report.seconds > 0 ? static_cast<double>(report.measured) / report.seconds : 0;
   std::cout << fmt::format("{} measured in {:.1f} s ({:.1f}/s), {} already stored in {}\n", report.measured,
                            report.seconds, rate, report.already_stored, out);
+  if (!report.fastest.empty()) std::cout << "\n" << report.fastest.table();
 }
 
 void check_arguments(const MeasureArguments& arguments) {

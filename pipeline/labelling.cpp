@@ -65,6 +65,7 @@ std::string failures_note(const LabelReport& report) {
 void count(LabelReport& report, const Candidate& candidate, const Measurement& measurement) {
   ++report.measured;
   ++report.by_status[static_cast<std::size_t>(measurement.status)];
+  report.fastest.add(measurement, candidate.is_seed);
   const std::string expected = candidate.expect.empty() ? "ok" : candidate.expect;
   if (name_of(measurement.status) != expected) {
     report.unexpected.push_back(fmt::format("{}: {}: expected {}, found {}: {}", measurement.task, candidate.name,

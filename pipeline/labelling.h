@@ -9,6 +9,7 @@
 
 #include "dataset/label_store.h"
 #include "measure/measurer.h"
+#include "pipeline/speedups.h"
 
 namespace kc {
 
@@ -23,6 +24,7 @@ struct LabelReport {
   std::int64_t already_stored = 0;
   std::array<std::int64_t, kMeasurementStatuses> by_status{};
   std::vector<std::string> unexpected;  // candidates whose status differs from the one their task declares
+  FastestKernels fastest;               // of those that were measured
   std::string ended_early;              // why, when a budget was spent before all candidates
   double seconds = 0;
 };

@@ -26,6 +26,32 @@ TEST(Pattern, MatchesAllOfATextOrNothing) {
   EXPECT_ERROR(Pattern(std::string(1000000, '(')), ErrorKind::internal, ::testing::HasSubstr("PCRE2 refuses"));
 }
 
+TEST(Pattern, TellsWhereAMatchAndItsGroupsAre) {
+  const Pattern call(R"(\b(f\w*)\s*(?:(!)|\())");
+  const std::string text = "of( fa (f(";
+  const auto first = call.match(text);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->begin, 4);
+  EXPECT_EQ(first->end, 8);
+  EXPECT_EQ(first->groups, (std::vector<std::string_view>{"fa (", "fa", ""}));
+  const auto next = call.match(text, first->end);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->begin, 8);
+  EXPECT_FALSE(call.match(text, next->end));
+  EXPECT_FALSE(Pattern("^f").match("ff", 1));
+}
+
+TEST(Pattern, ReplacesEveryMatch) {
+  EXPECT_EQ(Pattern(R"((\w)=(\w))").replaced("a=b, c=d", "$2* $1"), "b* a, d* c");
+  EXPECT_EQ(Pattern("a").replaced("", "b"), "");
+  EXPECT_EQ(Pattern("a").replaced("xyz", "b"), "xyz");
+  EXPECT_EQ(Pattern("(a)|b").replaced("abab", "[$1]"), "[a][][a][]");
+  const std::string long_word(4 << 20, 'a');
+  EXPECT_EQ(Pattern("a").replaced(long_word, "bc").size(), 2 * long_word.size());
+  EXPECT_ERROR(Pattern("(a|aa)+[bc]").replaced(std::string(60, 'a'), ""), ErrorKind::internal,
+               ::testing::HasSubstr("its end"));
+}
+
 TEST(Pattern, RepetitionsRunOverMegabytes) {
   const std::string long_word(4 << 20, 'a');
   EXPECT_EQ(Pattern(R"(\bf\w*\s*\()").find("f" + long_word + "("), 0);

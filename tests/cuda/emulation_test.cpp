@@ -81,6 +81,27 @@ __global__ void run(Case c, const float* x, float* y) {
   EXPECT_EQ(with_candidate(source, "incorrect"), "");
 }
 
+// Each would overflow the stack of a pattern that recurses, or keep one busy that tries its repetitions again.
+TEST(Emulation, ReadsLinesOfMegabytes) {
+  std::string words;
+  while (words.size() < (4 << 20)) words += "a ";
+  for (const std::string& line :
+       {std::string(words.size(), 'a'), std::string(words.size(), ' '), words, std::string(words.size(), '\n')}) {
+    SCOPED_TRACE(line.substr(0, 4));
+    test::TaskFiles files;
+    files.write("affine.cu", test::kCudaSource);
+    files.write("other.cu", "/* extern __shared__ " + line + " */\n" + test::kCudaSource +
+                                "__global__ void f() {\n  extern __shared__ unsigned int a[];\n  extern __shared__ " +
+                                line + "float b[];\n}\n");
+    files.write("task.yaml",
+                std::string(test::kTaskYaml) + test::kCudaYaml + "    - {source: other.cu, tunables: {BLOCK: [64]}}\n");
+    const EmulatedPack emulated = emulated_pack(load_task_pack(files.path()), 1);
+    ASSERT_EQ(emulated.pack.sources.size(), 1U);
+    const std::string& text = emulated.pack.sources[0].text;
+    EXPECT_NE(text.find("unsigned int* const a = reinterpret_cast<unsigned int*>(kc_emulation"), std::string::npos);
+  }
+}
+
 TEST(Emulation, GuardsTheOutputs) {
   const std::string source = R"(#pragma kernelcast launch run grid(ceil_div(N, 64)) block(64)
 __global__ void run(Case c, const float* x, float* y) {

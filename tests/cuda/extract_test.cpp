@@ -4,6 +4,7 @@
 
 #include "cuda/compiler.h"
 #include "cuda/contract.h"
+#include "cuda/foreign_launches.h"
 #include "tests/cuda/needs_nvrtc.h"
 
 namespace kc::test {
@@ -189,7 +190,6 @@ std::string repeated(const std::string& text, int times) {
 
 constexpr const char* kSmall = "__global__ void k(float* x) { x[0] = 1; }\nvoid f() { k<<<1, 1>>>(x); }\n";
 
-// std::regex recurses with each character that a repetition takes.
 TEST(CudaExtract, ReadsLongCommentsAndBlankLines) {
   for (const std::string& text : {"/*\n" + repeated("old code, commented out\n", 10000) + "*/\n" + kSmall,
                                   repeated("\n", 200000) + kSmall + repeated(" \n", 100000),
@@ -206,19 +206,44 @@ TEST(CudaExtract, ReadsLongCommentsAndBlankLines) {
 TEST(CudaExtract, LongExpressionsNamesAndArgumentsNeitherCrashNorTakeForever) {
   const std::string names = repeated("long_name_", 700);
   for (const std::string& text :
-       {"int n = " + repeated("1 +\n", 60000) + "1;\n", "int n = f(" + repeated("1,\n", 60000) + "1);\n",
-        "dim3 g(" + repeated("1,\n", 60000), repeated("dim3 g(\n", 50000), repeated("k<<<\n", 60000),
-        repeated("k<<<1,1>>>(\n", 30000), repeated("k<<<1,1>>>\n", 30000), repeated(names + "\n", 60),
-        repeated("int a = 1;\n", 40000), repeated("template <class A,\n", 20000) + "int x> struct B;\n",
-        repeated("__global__\n", 40000), "import torch\ns = '" + repeated("a' 'b", 1000) + "'\n",
+       {"int n = " + repeated("1 +\n", 60000) + "1;\n",
+        "int n = f(" + repeated("1,\n", 60000) + "1);\n",
+        "dim3 g(" + repeated("1,\n", 60000),
+        repeated("dim3 g(\n", 50000),
+        repeated("k<<<\n", 60000),
+        repeated("k<<<1,1>>>(\n", 30000),
+        repeated("k<<<1,1>>>\n", 30000),
+        repeated(names + "\n", 60),
+        repeated("int a = 1;\n", 40000),
+        repeated("template <class A,\n", 20000) + "int x> struct B;\n",
+        repeated("__global__\n", 40000),
+        "import torch\ns = '" + repeated("a' 'b", 1000) + "'\n",
         "import torch\ns = '__global__ {' " + repeated("'aaaaaaaaa'\n", 40000),
         "import torch\n" + repeated("a='__global__{'\n", 25000),
         "import torch\na='__global__{'\n" + repeated("a.a(\n", 70000),
+        "import torch\na='__global__{'\n" + repeated("b=a\n", 90000),
+        "import torch\na='__global__{'\n" + repeated("b.write(a)\n", 40000),
+        "import torch\nf" + repeated("\n", 100000) + "(" + repeated("'__global__{',file=a,\n", 18000),
+        "import torch\na='__global__{'\nprint" + repeated("\n", 100000) + "(" + repeated("f'{a}',\n", 40000),
+        "import torch\na='__global__{'\n" + repeated("b.write([[[[[[[[[a,\n", 25000),
+        "import torch\na='__global__{'\n" + repeated("f'''{ " + repeated("a.", 3000) + "'''\n", 80),
         "import torch\n" + repeated("a(\n", 100000) + "'__global__{'",
         "import torch\na='__global__{'\n" + repeated(repeated("a.a ", 1000) + "\n", 100),
         "import torch\nf" + repeated("\n", 100000) + "[" + repeated("'__global__{',\n", 25000)}) {
     extract_device_code(text + kSmall);
     extract_device_code(kSmall + text);
+  }
+}
+
+TEST(CudaExtract, LaunchesAreFoundBetweenLinesOfMegabytes) {
+  const std::string word(4 << 20, 'a');
+  const std::string launch = "\nint n = 3;\ndim3 b(4);\nk<<<n, b>>>(x);\n";
+  for (const std::string& line : {word, "int " + word, "int n" + std::string(4 << 20, ' ') + "= 3", "int m = " + word,
+                                  "dim3 a(" + word, "#define A " + word, "k<" + word + "><<<", "k<<<" + word}) {
+    SCOPED_TRACE(line.substr(0, 10));
+    const auto launches = launches_in(line + launch + line);
+    ASSERT_EQ(launches.size(), 1);
+    EXPECT_EQ(launches[0].block, "dim3(4)");
   }
 }
 
@@ -236,6 +261,7 @@ TEST(CudaExtract, DefinitionsOfDefinitionsStopGrowingAtOnce) {
 TEST(CudaExtract, RefusesWhatIsTooLargeOrTooDeep) {
   EXPECT_THAT(reason_of(kSmall + ("int x" + repeated(" ", 9000)) + ";\n"), HasSubstr("line 3 has 9006 characters"));
   EXPECT_THAT(reason_of(kSmall + repeated("int x;\n", 100000)), HasSubstr("bytes"));
+  EXPECT_THAT(reason_of(kSmall + ("import " + std::string(4 << 20, 'a')) + "\n"), HasSubstr("bytes"));
   EXPECT_THAT(reason_of(repeated("namespace a {\n", 20000) + kSmall + repeated("}\n", 20000)), HasSubstr("deep"));
 }
 

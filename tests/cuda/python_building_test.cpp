@@ -50,6 +50,51 @@ TEST(PythonBuilding, RefusesTextThatPythonBuildsAndSaysWhere) {
   }
 }
 
+TEST(PythonBuilding, RefusesWhatIsPutTogetherBehindDedentAndOtherVariables) {
+  const std::string kernel = "s = '''\n__global__ void k(float* x) { x[0] = N; }\n'''\n";
+  for (const auto& [rest, reason] : std::map<std::string, std::string>{
+           {"m = f(HEAD + textwrap.dedent(s))\n", "the operator + in line 5"},
+           {"m = f(dedent(\n  s) + TAIL)\n", "the operator + in line 6"},
+           {"m = inspect.cleandoc(s).strip() + TAIL\n", "the operator + in line 5"},
+           {"m = HEAD + (dedent(s.strip()))\n", "the operator + in line 5"},
+           {"m = HEAD + indent((s), '  ')\n", "the operator + in line 5"},
+           {"m = indent(s, '  ') + TAIL\n", "the operator + in line 5"},
+           {"def f(self):\n  return dedent(self.s) % 3\n", "the operator % in line 6"},
+           {"m = dedent(s).replace('N', '3')\n", ".replace(...) in line 5"},
+           {"m = HEAD\nm += cleandoc(s)\n", "the operator + in line 6"},
+           {"m = Template(dedent(s))\n", "Template(...) in line 5"},
+           {"t = dedent(s)\nm = f(HEAD + t)\n", "the operator + in line 6"},
+           {"def f():\n  return HEAD + u\nt: str = (s)\nu = t.strip()  # why\n", "the operator + in line 6"},
+           {"m = f'{HEAD}{dedent(s)}'\n", "an f-string in line 5"},
+           {"m = f(f'''{HEAD}\n{self.s.strip()}''')\n", "an f-string in line 5"}}) {
+    EXPECT_THAT(reason_of("import torch\n" + kernel + rest), AllOf(HasSubstr("at run time"), HasSubstr(reason)))
+        << rest;
+  }
+}
+
+TEST(PythonBuilding, RefusesWhatIsWrittenInPartsAndSaysWhereTheOtherPartIs) {
+  const std::string kernel = "'''__global__ void k(float* x) { x[0] = N; }'''";
+  for (const auto& [rest, reason] : std::map<std::string, std::string>{
+           {"b = io.StringIO()\nb.write(HEAD)\nb.write(" + kernel + ")\n", "write(...) in line 3"},
+           {"b = io.StringIO()\nb.write(" + kernel + ")\nself.b.write(TAIL)\n", "write(...) in line 4"},
+           {"s = " + kernel + "\nb = StringIO()\nb.write(HEAD)\nb.write(dedent(s))\n", "write(...) in line 4"},
+           {"b = StringIO(HEAD)\nb.write(" + kernel + ")\n", "StringIO(...) in line 2"},
+           {"with io.StringIO(" + kernel + ") as b:\n  b.write(TAIL)\n", "write(...) in line 3"},
+           {"b = io.StringIO()\nprint(" + kernel + ", file=b)\nprint(TAIL, file=b)\n", "print(...) in line 4"},
+           {"b = io.StringIO()\nb.write('__global__ void k(float* x) {')\nb.write('x[0] = 1; }')\n",
+            "write(...) in line 4"},
+           {"b: io.StringIO = io.StringIO()\nb.write(" + kernel + ")\nm = b.getvalue() + TAIL\n",
+            "the operator + in line 4"},
+           {"b = io.StringIO()\nb.write(" + kernel + ")\nm = b.getvalue()\nn = HEAD + m\n", "the operator + in line 5"},
+           {"with open('a') as f:\n  f.write(HEAD)\n  f.write(" + kernel + ")\n", "write(...) in line 3"},
+           {"b.writelines([HEAD, " + kernel + "])\n", "writelines(...) in line 2"},
+           {"s = [HEAD, " + kernel + "]\nb.writelines(s)\n", "writelines(...) in line 3"},
+           {"s = [HEAD, " + kernel + "]\nfor p in s:\n  b.write(p)\n", "write(...) in line 4"},
+           {"s = [HEAD, " + kernel + "]\nt = ''\nfor p in s:\n  t += p\n", "the operator + in line 5"}}) {
+    EXPECT_THAT(reason_of("import torch\n" + rest), AllOf(HasSubstr("at run time"), HasSubstr(reason))) << rest;
+  }
+}
+
 TEST(PythonBuilding, AcceptsModulesThatFormatOtherTexts) {
   const std::string kernel = "'''\n__global__ void k(float* x) { x[0] = 7 % 3; }\n'''";
   for (const std::string& rest :
@@ -57,6 +102,12 @@ TEST(PythonBuilding, AcceptsModulesThatFormatOtherTexts) {
         "s = " + kernel + "\n# s.replace(1)\nt = 's % 3'\nss = 'x'.replace('a', 'b')\nss.format(1)\n",
         "m = load_inline(cuda_sources=[" + kernel + "], name='m{}'.format(3))\nx = 7 % 3\n",
         "s = ('// head\\n' " + kernel + "\n  '// tail')\nn = 1 + 2\nt = 'a' + ''.join(['b', 'c'])\n",
+        "s = " + kernel + "\nm = f(inspect.cleandoc(s), textwrap.dedent(s), n + 1)\n",
+        "s = " + kernel + "\nt = dedent(s)\nm = f(t)\nprint(f'{s}', f'{len(s)}')\nn = 'm' + hash(s)\n",
+        "s = " + kernel + "\nn = s.count('x')\nm = n + 1\nraise ValueError(f'{s}')\nlines = len(s) + 1\n",
+        "b = io.StringIO()\nb.write(dedent(" + kernel + "))\nm = f(b.getvalue())\n",
+        "with open('a') as f:\n  f.write(" + kernel + ")\nwith open('b') as f:\n  f.write(HEAD)\n",
+        "s = " + kernel + "\nsys.stdout.write(s)\nsys.stdout.write(TAIL)\nprint(s, file=sys.stderr)\n",
         "s = [HEAD, " + kernel + "]\nm = f(s, os.path.join(folder, s), n + 1)\n"}) {
     EXPECT_EQ(reason_of("import torch\n" + rest), "extracted") << rest;
   }

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <thread>
 
@@ -104,6 +105,44 @@ TEST_F(HostSessionsTest, ASessionWhoseProcessesSomebodyKilledIsNotUsedAgain) {
   last.erase(0, last.find_last_of(' ', last.find_last_not_of(' ')) + 1);
   kill_processes(last);
   measure_one(2);
+}
+
+// Waits until it is.
+void stop_process(pid_t id) {
+  ::kill(id, SIGSTOP);
+  siginfo_t info = {};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(id), &info, WSTOPPED | WNOWAIT), 0);
+}
+
+TEST_F(HostSessionsTest, ASessionWithAStoppedProcessEndsAndAnotherOneAnswers) {
+  const auto measurer = make_host_measurer(quick_options(), 1);
+  const auto asked = requests(3);
+  const auto measure_one = [&](std::size_t i) {
+    const Measurement result = measurer->measure(std::span(&asked[i], 1), {}, {}).at(0);
+    EXPECT_EQ(result.status, MeasurementStatus::ok) << result.log;
+    std::istringstream list(children());
+    return std::vector<pid_t>(std::istream_iterator<pid_t>(list), {});
+  };
+  std::vector<pid_t> before = measure_one(0);
+  for (const bool of_reference : {true, false}) {  // the reference's is the first that a session starts
+    ASSERT_GE(before.size(), 2);
+    stop_process(of_reference ? before.front() : before.back());
+    const std::vector<pid_t> after = measure_one(of_reference ? 1 : 2);
+    for (const pid_t id : before) EXPECT_THAT(after, ::testing::Not(::testing::Contains(id)));
+    before = after;
+  }
+}
+
+TEST_F(HostSessionsTest, ASessionWhoseProcessesRunAgainGoesOn) {
+  const auto measurer = make_host_measurer(quick_options(), 1);
+  const auto asked = requests(2);
+  measurer->measure(std::span(&asked[0], 1), {}, {});
+  const std::string before = children();
+  const pid_t first = std::stoi(before);
+  stop_process(first);
+  ::kill(first, SIGCONT);
+  EXPECT_EQ(measurer->measure(std::span(&asked[1], 1), {}, {}).at(0).status, MeasurementStatus::ok);
+  EXPECT_THAT(children(), ::testing::StartsWith(before));
 }
 
 TEST_F(HostSessionsTest, NoSessionServesMoreThanSixteenCandidates) {

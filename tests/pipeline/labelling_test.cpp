@@ -2,10 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <stop_token>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "dataset/compare.h"
+#include "forecast/bins.h"
 #include "pipeline/labelling.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/synthetic_store.h"
@@ -60,6 +65,55 @@ class FakeMeasurer : public Measurer {
   }
 };
 
+Measurement timed(const std::string& task, const std::string& name, float candidate_ns) {
+  Measurement m;
+  m.task = task;
+  m.kernel_name = name;
+  m.cases = {{"only", 1, {candidate_ns, candidate_ns, candidate_ns}, {1000, 1000, 1000}}};
+  m.facts = {{"log2_low", 1}, {"log2_high", 3}};
+  return m;
+}
+
+TEST(FastestKernels, KeepsTenOfEachTaskTheFastestFirst) {
+  FastestKernels fastest;
+  for (int i = 0; i < 30; ++i) {
+    const int speed = 1 + i * 7 % 30;
+    fastest.add(timed("matmul", fmt::format("k{}", speed), 1000.0F / static_cast<float>(speed)), false);
+  }
+  fastest.add(timed("softmax", "only.cpp", 250), false);
+  const nlohmann::json json = fastest.json();
+  ASSERT_EQ(json["matmul"].size(), 10);
+  for (std::size_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(json["matmul"][i]["kernel"], fmt::format("k{}", 30 - i));
+    EXPECT_NEAR(json["matmul"][i]["speedup"].get<double>(), 30.0 - static_cast<double>(i), 1e-4);
+  }
+  EXPECT_EQ(json["softmax"][0], (nlohmann::json{{"kernel", "only.cpp"},
+                                                {"speedup", 4.0},
+                                                {"low", 2.0},
+                                                {"high", 8.0},
+                                                {"bin", 7},
+                                                {"bin_name", std::string(bin_name(7))}}));
+  EXPECT_THAT(fastest.table(), ::testing::AllOf(::testing::HasSubstr("only.cpp"), ::testing::HasSubstr("4 [2, 8]"),
+                                                ::testing::HasSubstr(std::string(bin_name(7)))));
+}
+
+TEST(FastestKernels, PassesOverTheSeedFailuresAndTimesThatAreNone) {
+  FastestKernels fastest;
+  fastest.add(timed("matmul", "seed", 1000), true);
+  Measurement failed = timed("matmul", "failed", 10);
+  failed.status = MeasurementStatus::incorrect;
+  fastest.add(failed, false);
+  Measurement alone = timed("matmul", "alone", 10);
+  alone.cases.front().reference_ns.clear();
+  fastest.add(alone, false);
+  fastest.add(timed("matmul", "odd", NAN), false);
+  Measurement empty = timed("matmul", "empty", 10);
+  empty.cases.clear();
+  fastest.add(empty, false);
+  EXPECT_TRUE(fastest.empty());
+  EXPECT_EQ(fastest.json().dump(), "{}");
+}
+
 class Labelling : public ::testing::Test {
  protected:
   Labelling() {
@@ -90,6 +144,7 @@ TEST_F(Labelling, StoresEveryCandidateOnce) {
   EXPECT_EQ(report.measured, 7);
   EXPECT_EQ(report.by_status[static_cast<std::size_t>(MeasurementStatus::incorrect)], 1);
   EXPECT_TRUE(report.unexpected.empty());
+  EXPECT_EQ(report.fastest.json()["task"].size(), 5);  // of six that are right one is the seed
   EXPECT_EQ(read_store(folder_ / "out.h5").measurements.size(), 7U);
 
   FakeMeasurer second;

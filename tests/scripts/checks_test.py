@@ -79,6 +79,12 @@ class Layers(Tree):
             self.write("base/a.h", f"#include <{target}>\n")
             self.refuses("layers", f"#include {target}: this library is included by .cpp files only")
 
+    def test_refuses_regex_outside_tests(self):
+        self.write("tests/base/a.cpp", "#include <regex>\n")
+        self.accepts("layers")
+        self.write("cuda/a.cpp", "#include <regex>\n")
+        self.refuses("layers", "cuda/a.cpp:1: #include regex: std::regex overflows the stack")
+
     def test_refuses_a_link_that_the_table_does_not_allow(self):
         self.write("rewards/CMakeLists.txt", "add_layer(rewards\n  SOURCES a.cpp\n  DEPENDS base dataset\n  PRIVATE x)\n")
         self.refuses("layers", "rewards/CMakeLists.txt: rewards links dataset")
