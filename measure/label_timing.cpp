@@ -207,7 +207,8 @@ class LabelTimer {
                             kLevel / static_cast<double>(looks_.size()), between_log2);
     };
     RoundTally rounds = timing_.rounds;
-    timing_.interval = interval(session_log2((rounds += plan_.earlier).disturbed_share()));
+    rounds += plan_.earlier;
+    timing_.interval = interval(session_log2(plan_.unseen_neighbours ? 1 : rounds.disturbed_share()));
     return interval(0).halfwidth() < plan_.target_halfwidth;
   }
 

@@ -55,6 +55,7 @@ struct LabelPlan {
   double turn_ns = 120e3;          // shortest turn worth stamping: a hundred times the jitter of the hand-shake
   double patience_s = 0.05;        // beside the budget: waiting for quiet moments, and rounds repeated for want of one
   RoundTally earlier;              // of the device's labels before this one
+  bool unseen_neighbours = false;  // sessions differ as if every round had been disturbed, whether it looked so or not
   std::size_t check_sets = 2;      // sets that correctness used: only for warming up
 };
 

@@ -67,6 +67,14 @@ std::string processor_model() {
   return "unknown processor";
 }
 
+bool is_virtual_machine() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("flags")) return (line + " ").find(" hypervisor ") != std::string::npos;
+  }
+  return std::filesystem::exists("/sys/hypervisor/type");
+}
+
 std::string program_version(const std::filesystem::path& program) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(ErrorKind::environment, "cannot make a pipe: too many open files");

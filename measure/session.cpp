@@ -225,6 +225,7 @@ std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::files
   plan.max_rounds = static_cast<std::size_t>(options.max_rounds);
   plan.target_halfwidth = options.target_log2_halfwidth;
   plan.earlier = task_.watch->remembered();
+  plan.unseen_neighbours = is_virtual_machine();
   plan.check_sets = check_set_count(*task_.pack, options.correctness_seeds);
   plan.turn_ns = task_.pack->threads > 1 ? kThreadedTurnNs : plan.turn_ns;
   Bench bench(*this, std::move(runner), folder);
@@ -247,6 +248,7 @@ std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::files
   add_interval(*timing, result.facts);
   result.facts["repeated_rounds"] = static_cast<double>(timing->repeated_rounds);
   result.facts["disturbed_rounds"] = static_cast<double>(timing->rounds.disturbed);
+  result.facts["virtual_machine"] = plan.unseen_neighbours ? 1 : 0;
   result.facts["deterministic"] = checked.deterministic ? 1 : 0;
   result.facts["tolerance_share"] = checked.tolerance_share;
   task_.noise->add(timing->process_log2);

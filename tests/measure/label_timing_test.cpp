@@ -84,6 +84,15 @@ TEST(LabelTiming, ACoreThatWasSharedForEarlierLabelsWidensTheIntervalToo) {
   EXPECT_GT(label_of(bench, plan).interval.halfwidth(), 2 * kSharedCoreLog2);
 }
 
+TEST(LabelTiming, NeighboursThatCannotBeSeenWidenTheIntervalAsThoseThatAre) {
+  ScriptedBench bench(steady(1e5, 2e5));
+  LabelPlan plan;
+  plan.unseen_neighbours = true;
+  const ScriptedLabel label = label_of(bench, plan);
+  EXPECT_EQ(label.disturbed_rounds, 0);
+  EXPECT_GT(label.interval.halfwidth(), 2 * kSharedCoreLog2);
+}
+
 TEST(LabelTiming, TheNumberOfRoundsFollowsFromTheBudget) {
   LabelPlan plan;
   plan.target_halfwidth = 0;
