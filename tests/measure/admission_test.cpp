@@ -110,26 +110,26 @@ TEST(Admission, RefusesADerivedTaskWhoseReferenceWritesDoubles) {
                  "outside its outputs");
 }
 
-// Its bound exceeds the size of many terms, and no output rounding shows it.
+// Sixteen sums of 20,000 terms: where these have one sign, a bound exceeds the size of some, and no rounding of outputs
+// shows it.
 constexpr const char* kLongSum = R"(void reference(const Case* c, const void* const* inputs, void* const* outputs) {
   real* sums = (real*)outputs[0];
-  sums[0] = sums[1] = 0;
-  for (long long i = 0; i < c->N; ++i) sums[i % 2] += ((const float*)inputs[0])[i];
+  for (int s = 0; s < 16; ++s) sums[s] = 0;
+  for (long long i = 0; i < c->N; ++i) sums[i / 2 % 16] += ((const float*)inputs[0])[i];
 }
 )";
 constexpr const char* kLongSumKernel = R"(void run(const Case* c, const void* const* inputs, void* const* outputs) {
-  float lanes[8] = {};
-  for (long long i = 0; i < c->N; ++i) lanes[i % 8] += ((const float*)inputs[0])[i];
-  for (int l = 2; l < 8; ++l) lanes[l % 2] += lanes[l];
-  for (int l = 0; l < 2; ++l) ((float*)outputs[0])[l] = lanes[l];
+  float sums[16] = {};
+  for (long long i = 0; i < c->N; ++i) sums[i / 2 % 16] += ((const float*)inputs[0])[i];
+  for (int s = 0; s < 16; ++s) ((float*)outputs[0])[s] = sums[s];
 }
 )";
 
 TEST(Admission, RefusesATaskThatInputsOfHalfTheDigitsWouldPass) {
   std::string yaml =
       replaced(replaced(kTaskYaml, kFixedTolerance, "standard_errors: 6"), "{kind: normal}", "{kind: uniform}");
-  yaml = replaced(replaced(replaced(yaml, "N: 4096", "N: 100000"), "N: 4001", "N: 99999"),
-                  "{name: y, dtype: f32, shape: \"N\"}", "{name: y, dtype: f32, shape: \"2\"}");
+  yaml = replaced(replaced(replaced(yaml, "N: 4096", "N: 320000"), "N: 4001", "N: 319999"),
+                  "{name: y, dtype: f32, shape: \"N\"}", "{name: y, dtype: f32, shape: \"16\"}");
   Files files = {{"task.yaml", yaml}, {"reference.cpp", kLongSum}, {"honest.cpp", kLongSumKernel}};
   expect_refused(TaskFiles(files), "reads its inputs with the digits of half");
   files["task.yaml"] =
