@@ -39,9 +39,9 @@ run: {threads: 2}
 data: {split: {seed: 1, validation_fraction: 0, test_fraction: 0, held_out_tasks: [held]}}
 prompt: {max_new_tokens: 160}
 model: {lora: {rank: 16, alpha: 32}}
-warmup: {steps: 60, batch_pairs: 4, adam_learning_rate: 1.0e-2, warmup_steps: 5, flat_fraction: 0.7, final_fraction: 0.1,
+warmup: {steps: 75, batch_pairs: 4, adam_learning_rate: 1.0e-2, warmup_steps: 5, flat_fraction: 0.7, final_fraction: 0.1,
          probability_weight_start: 1, probability_weight_end: 1, validate_every: 0, save_every: 0, log_every: 5}
-policy: {steps: 4, prompts_per_step: 4, group_size: 4, learning_rate: 3.0e-4, validate_every: 0,
+policy: {steps: 6, prompts_per_step: 4, group_size: 4, learning_rate: 3.0e-4, validate_every: 0,
          save_every: 0, log_every: 1}
 reward: {name: correctness_brier}
 evaluate: {rows: 8, samples: 1, validation_rows: 8, bootstrap: 20, splits: [task], readings: [direct, sampled]}
