@@ -13,7 +13,7 @@
 
 namespace kc {
 
-std::string processor_model();                                      // as the machine reports it
+std::string processor_model();  // as the machine reports it
 // Whether a hypervisor runs this system: then others may share its cores, caches and memory, unseen.
 bool is_virtual_machine();
 std::string program_version(const std::filesystem::path& program);  // first line of --version
