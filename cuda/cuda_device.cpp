@@ -70,8 +70,7 @@ class CudaMeasurer : public Measurer {
       throw Error(ErrorKind::internal, fmt::format("task {}: not the pack of the device cuda", pack.name));
     }
     GpuTask task{&pack, folder_.path() / fmt::format("task-{}", tasks_.size()), {}};
-    const auto reference = compile_all(
-        environment_, {{reference_unit(pack), "reference", reference_flags(pack), task.reference_folder}}, stop);
+    const auto reference = compile_all(environment_, {reference_job(pack, task.reference_folder)}, stop);
     if (!reference[0].ok) {
       throw Error(ErrorKind::bad_data,
                   fmt::format("task {}: the reference does not compile:\n{}", pack.name, reference[0].log));

@@ -95,11 +95,12 @@ GpuSide& GpuSession::seed(std::size_t index) {
 }
 
 Expected<std::vector<double>, RunnerFailure> GpuSession::check_cases(GpuSide& side) {
+  const std::size_t count = check_set_count(*task_.pack, options_.correctness_seeds);
   std::vector<double> estimates;
   for (std::size_t c = 0; c < cases_.size(); ++c) {
     if (auto failure = side.prepare(c, stop_)) return Unexpected(std::move(*failure));
     double fastest = 1e12;
-    for (std::size_t set = 0; set < check_set_count(*task_.pack, options_.correctness_seeds); ++set) {
+    for (std::size_t set = 0; set < count; ++set) {
       const auto sample = side.turn(*cases_[c].pool, std::span(&set, 1), rng_, stop_);
       if (!sample) return Unexpected(sample.error());
       fastest = std::min(fastest, sample->ns);

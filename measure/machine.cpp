@@ -68,11 +68,14 @@ std::string processor_model() {
 }
 
 bool is_virtual_machine() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("flags")) return (line + " ").find(" hypervisor ") != std::string::npos;
-  }
-  return std::filesystem::exists("/sys/hypervisor/type");
+  static const bool is_virtual = [] {  // asked for every label; the system makes the text anew for each reader
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with("flags")) return (line + " ").find(" hypervisor ") != std::string::npos;
+    }
+    return std::filesystem::exists("/sys/hypervisor/type");
+  }();
+  return is_virtual;
 }
 
 std::string program_version(const std::filesystem::path& program) {
