@@ -42,8 +42,10 @@ std::string prepare(const TaskPack& pack, const Candidate& candidate, const SmLi
 CudaSource source_of(const TaskPack& pack, const Candidate& candidate, const SmLimits& limits,
                      const CompiledCandidate& result) {
   const std::string file = file_of(candidate);
-  return {file, cuda_unit(pack, result.contract, candidate.kernel.parameters, file), limits.arch(),
-          pack.cuda ? pack.cuda->options : std::vector<std::string>{}};
+  CudaSource source{file, cuda_unit(pack, result.contract, candidate.kernel.parameters, file), limits.arch(),
+                    pack.cuda ? pack.cuda->options : std::vector<std::string>{}};
+  source.source_begin = source.unit.size() - result.contract.device_source.size();
+  return source;
 }
 
 // Static and dynamic shared memory together, for every launch.

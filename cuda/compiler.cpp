@@ -14,6 +14,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "cuda/compile_cache.h"
+#include "cuda/leading_headers.h"
 #include "cuda/nvrtc_worker.h"
 #include "measure/compile.h"
 
@@ -55,6 +56,7 @@ struct CudaCompiler::Impl {
   explicit Impl(const CudaCompileOptions& given)
       : options(given),
         toolkit(find_cuda_toolkit(given.toolkit)),
+        headers(toolkit.includes),
         cache(given.cache, kMemoryCacheBytes, static_cast<std::uintmax_t>(given.cache_limit_mb) << 20) {}
 
   struct Slot {
@@ -92,6 +94,7 @@ struct CudaCompiler::Impl {
     if (!version.empty()) return;
     version = slot.worker->version();
     missing = slot.worker->missing();
+    keeps_headers = slot.worker->keeps_headers();
     const auto pieces = pieces_of(missing);
     if (pieces.empty() || options.sandbox == "off") return;
     const std::string text = fmt::format("the CUDA compiler runs without {}", fmt::join(pieces, ", "));
@@ -147,6 +150,10 @@ struct CudaCompiler::Impl {
     for (const auto& folder : toolkit.includes) request.push_back("-I" + folder.string());
     request.insert(request.end(), source.options.begin(), source.options.end());
     for (const std::string& instance : source.instances) request.push_back(std::string(nvrtc::kInstance) + instance);
+    if (keeps_headers) {
+      const std::string leading = headers.of(source.unit, source.source_begin);
+      if (!leading.empty()) request.push_back(std::string(nvrtc::kHeaders) + leading);
+    }
     const auto attempt = [&] {
       return with_worker([&](Slot& slot) {
         NvrtcWorker::Answer got = slot.worker->compile(request, stop);
@@ -168,6 +175,7 @@ struct CudaCompiler::Impl {
 
   CudaCompileOptions options;
   CudaToolkit toolkit;
+  LeadingHeaders headers;
   CompileCache cache;
   std::mutex mutex;
   std::condition_variable idle_changed;
@@ -175,6 +183,7 @@ struct CudaCompiler::Impl {
   std::int64_t busy = 0;
   std::string version;
   unsigned missing = 0;
+  bool keeps_headers = false;
 };
 
 CudaCompiler::CudaCompiler(const CudaCompileOptions& options) : impl_(std::make_unique<Impl>(options)) {
@@ -241,6 +250,11 @@ const CudaToolkit& CudaCompiler::toolkit() const { return impl_->toolkit; }
 std::vector<std::string> CudaCompiler::missing_isolation() {
   impl_->known_version();
   return Impl::pieces_of(impl_->missing);
+}
+
+bool CudaCompiler::keeps_headers() {
+  impl_->known_version();
+  return impl_->keeps_headers;
 }
 
 }  // namespace kc

@@ -30,6 +30,7 @@ struct CudaSource {
   std::string arch = "sm_90a";
   std::vector<std::string> options;         // of the task, after ours
   std::vector<std::string> instances = {};  // of kernel templates: "kernel<float>"; compiled as if they were launched
+  std::size_t source_begin = 0;             // in `unit`: what stands before is ours (leading_headers.h)
 };
 
 struct CudaBinary {
@@ -56,6 +57,8 @@ class CudaCompiler {
   const CudaToolkit& toolkit() const;
   // Pieces of the workers' isolation that this machine does not offer, for people; empty when all are there.
   std::vector<std::string> missing_isolation();
+  // Whether workers keep headers that they have read (docs/cuda.md, "Compilation"): they need a folder of their own.
+  bool keeps_headers();
 
  private:
   struct Impl;

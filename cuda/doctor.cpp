@@ -45,6 +45,10 @@ std::unique_ptr<CudaCompiler> check_compiler(const CudaOptions& options, std::ve
         pieces.empty() ? ok("compiler isolation", "own user where root, Landlock, call filter, limits")
                        : warning("compiler isolation", fmt::format("without {}", fmt::join(pieces, ", ")),
                                  "a kernel of Linux 5.13 or newer with Landlock; keep the toolkit readable by others"));
+    lines.push_back(compiler->keeps_headers()
+                        ? ok("kept headers", "read once in each worker: cub, cuda/std, cooperative_groups.h")
+                        : warning("kept headers", "no folder that a worker alone sees: a second for each use of cub",
+                                  "user namespaces or root's rights to mount, and Landlock"));
     const auto start = std::chrono::steady_clock::now();
     CudaSource source{
         "doctor.cu", fmt::format("// {}\n{}", start.time_since_epoch().count(), kInstrumentSource), "sm_90a", {}};

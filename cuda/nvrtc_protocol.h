@@ -1,9 +1,9 @@
 #pragma once
 // What the compile worker (kernelcast-nvrtc) and the harness say to each other (fields.h).
 //
-// hello, worker to harness: {"hello", "NVRTC 13.0", missing bits in decimal} or {"failed", why}
-// request: {file name, source, option, option, ...}
-// reply: {result of nvrtcCompileProgram in decimal, its name, log, cubin}
+// hello, worker to harness: {"hello", "NVRTC 13.0", missing bits in decimal, whether it keeps headers: 1 or 0} or
+// {"failed", why} request: {file name, source, option, option, ...} reply: {result of nvrtcCompileProgram in decimal,
+// its name, log, cubin}
 #include <string_view>
 
 #include "cuda/fields.h"
@@ -12,6 +12,9 @@ namespace kc::nvrtc {
 
 // An option that names a template's instance, which is compiled as if it were launched.
 inline constexpr std::string_view kInstance = "kernelcast-instance=";
+
+// A field with the #include lines that the source begins with (leading_headers.h); one at most.
+inline constexpr std::string_view kHeaders = "kernelcast-headers=";
 
 // Bits of what the worker could not put in place.
 inline constexpr unsigned kNoLandlock = 1;

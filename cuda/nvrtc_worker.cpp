@@ -32,7 +32,7 @@ NvrtcWorker::NvrtcWorker(const CudaToolkit& toolkit, const CudaCompileOptions& o
       memory_limit_mb_(options.memory_limit_mb),
       process_(command_line(toolkit, options), {"LC_ALL=C"}) {
   const auto greeting = process_.receive(WorkerProcess::after(kStartSeconds), {});
-  if (!greeting || greeting->size() != 3 || greeting->front() != "hello") {
+  if (!greeting || greeting->size() != 4 || greeting->front() != "hello") {
     const bool said_why = greeting && greeting->size() == 2;
     const std::string message = fmt::format("the compiler {} does not start: {}", toolkit.nvrtc.string(),
                                             said_why ? (*greeting)[1] : why_it_ended());
@@ -41,6 +41,7 @@ NvrtcWorker::NvrtcWorker(const CudaToolkit& toolkit, const CudaCompileOptions& o
   }
   version_ = (*greeting)[1];
   missing_ = static_cast<unsigned>(std::strtoul((*greeting)[2].c_str(), nullptr, 10));
+  keeps_headers_ = (*greeting)[3] == "1";
 }
 
 std::string NvrtcWorker::why_it_ended() {

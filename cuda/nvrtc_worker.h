@@ -23,6 +23,7 @@ class NvrtcWorker {
 
   const std::string& version() const { return version_; }
   unsigned missing() const { return missing_; }
+  bool keeps_headers() const { return keeps_headers_; }
   bool has_ended() { return process_.has_ended(); }
 
   struct Answer {
@@ -44,6 +45,7 @@ class NvrtcWorker {
   WorkerProcess process_;
   std::string version_;
   unsigned missing_ = 0;
+  bool keeps_headers_ = false;
   bool was_killed_ = false;
 };
 

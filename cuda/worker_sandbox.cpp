@@ -1,7 +1,10 @@
 #include "cuda/worker_sandbox.h"
 
+#include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <seccomp.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,8 +25,9 @@ constexpr unsigned kNobody = 65534;
 constexpr int kRefused[] = {SCMP_SYS(socketpair), SCMP_SYS(connect), SCMP_SYS(bind),   SCMP_SYS(kill),
                             SCMP_SYS(tkill),      SCMP_SYS(shmget),  SCMP_SYS(msgget), SCMP_SYS(semget)};
 
-bool restrict_files(const std::vector<std::string>& readable) {
+bool restrict_files(const std::vector<std::string>& readable, const std::string& writable) {
   std::vector<LandlockPath> paths;
+  if (!writable.empty()) paths.push_back({writable, true});
   for (const std::string& folder : readable) paths.push_back({folder});
   return restrict_with_landlock(paths);
 }
@@ -50,13 +54,55 @@ bool become_another_user(const std::vector<std::string>& readable) {
          setresuid(kNobody, kNobody, kNobody) == 0;
 }
 
+bool write_text(const char* path, const std::string& text) {
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  close(fd);
+  return written;
+}
+
+// Without root inside a user namespace in which this user keeps its number.
+bool enter_mount_namespace() {
+  const std::string user = std::to_string(geteuid()), group = std::to_string(getegid());
+  const bool root = geteuid() == 0;
+  if (unshare(CLONE_NEWNS | (root ? 0 : CLONE_NEWUSER)) != 0) return false;
+  if (!root) {
+    write_text("/proc/self/setgroups", "deny");
+    if (!write_text("/proc/self/uid_map", user + " " + user + " 1")) return false;
+    if (!write_text("/proc/self/gid_map", group + " " + group + " 1")) return false;
+  }
+  return mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+}
+
+bool leads_to(const std::string& folder, const std::vector<std::string>& paths) {
+  char real[PATH_MAX];
+  for (const std::string& path : paths) {
+    const std::string whole = realpath(path.c_str(), real) != nullptr ? real : path;
+    if ((whole + "/").starts_with(folder + "/") || (path + "/").starts_with(folder + "/")) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-unsigned enter_worker_sandbox(const std::vector<std::string>& readable) {
+std::string make_private_folder(std::size_t bytes, const std::vector<std::string>& readable) {
+  for (const std::string folder : {"/mnt", "/media", "/srv", "/var/tmp", "/tmp"}) {
+    struct stat status = {};
+    if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || leads_to(folder, readable)) continue;
+    if (!enter_mount_namespace()) return {};
+    const std::string options = "mode=1777,size=" + std::to_string(bytes);
+    const bool mounted = mount("none", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options.c_str()) == 0;
+    return mounted ? folder : std::string();
+  }
+  return {};
+}
+
+unsigned enter_worker_sandbox(const std::vector<std::string>& readable, const std::string& writable) {
   unsigned missing = 0;
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (!become_another_user(readable)) missing |= nvrtc::kNoUser;
-  if (!restrict_files(readable)) missing |= nvrtc::kNoLandlock;
+  if (!restrict_files(readable, writable)) missing |= nvrtc::kNoLandlock;
   if (!filter_calls(Sockets::none, kRefused)) missing |= nvrtc::kNoSystemCallFilter;
   return missing;
 }

@@ -1,0 +1,46 @@
+#pragma once
+// Headers that a compile worker has read once and keeps (NVRTC's precompiled headers, CUDA 12.8 and newer): CUB's take
+// a second to read and a tenth of it to take up again. They are made of the toolkit's headers alone, never of a
+// candidate's text, and hold for the process that made them.
+#include <list>
+#include <string>
+#include <vector>
+
+#include "cuda/nvrtc_library.h"
+
+namespace kc {
+
+class PrecompiledHeaders {
+ public:
+  // `folder` is private to this process; empty: nothing is kept.
+  PrecompiledHeaders(const NvrtcLibrary& library, std::string folder) : library_(library), folder_(std::move(folder)) {}
+
+  // Compiles the unit, `headers` (#include lines that may stand in front of it) from what is kept where that pays: they
+  // are made when they are wanted for the second time and a unit with them took more than kWorthwhile_s. A unit that
+  // does not compile in this way is compiled as it stands, so no error is of our making.
+  NvrtcResult compile(const NvrtcUnit& unit, const std::string& headers);
+
+  static constexpr double kWorthwhile_s = 0.15;  // CPU time
+  static constexpr std::size_t kKept = 3;        // files; the least recently used one goes
+  static constexpr std::size_t kFolderBytes = std::size_t{768} << 20;
+
+ private:
+  struct Entry {
+    std::string headers;
+    std::vector<std::string> options;
+    std::string path;     // empty: not made
+    bool is_due = false;  // the next unit makes them
+    bool is_lost = false;
+  };
+
+  Entry* find(const NvrtcUnit& unit, const std::string& headers);
+  bool make(Entry& entry, const NvrtcUnit& unit);
+  void drop(Entry& entry);
+
+  const NvrtcLibrary& library_;
+  const std::string folder_;
+  std::list<Entry> entries_;  // the most recently used one first
+  int made_ = 0;
+};
+
+}  // namespace kc
