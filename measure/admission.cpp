@@ -44,7 +44,7 @@ class Admission {
     if (!floating) return;
     const ExpectedOutputs& expected = pool_[0].expected;
     refuse(mean_outputs(check, expected), "the mean of each output");
-    for (const LowPrecision& format : kHalfFormats) {
+    for (const LowPrecision& format : formats_below(pack_.outputs)) {
       const std::vector<std::byte> outputs = rounded_outputs(check, expected, format);
       if (share_of_tolerance(check, expected, outputs) > 0) {
         refuse(outputs, fmt::format("its results with the digits of {}", format.name));
@@ -52,23 +52,15 @@ class Admission {
     }
   }
 
-  // What a kernel gives that reads its inputs with half the digits and computes exactly must be refused on some set.
+  // What a kernel gives that reads its inputs with fewer digits and computes exactly must be refused on some set.
   void refuse_coarse_inputs() {
-    const LowPrecision& format = kHalfFormats[0];
-    bool passes = false;
-    for (std::size_t set = 0; set < pool_.size(); ++set) {
-      const InputSet rounded = pool_.rounded(set, format.mantissa_bits);
-      if (rounded.inputs == pool_[set].inputs) continue;  // integers
-      const std::vector<std::byte> outputs = exact_outputs(pool_.check(), rounded.expected);
-      if (first_difference(pool_.check(), pool_[set].expected, outputs)) return;
-      passes = true;
-    }
-    if (!passes) return;
-    throw Error(
-        ErrorKind::bad_data,
-        fmt::format("task {}, case {}: a candidate that reads its inputs with the digits of {} would pass; give "
-                    "an input a check_generator (cancelling, wide), or tighten the tolerance",
-                    pack_.name, pool_.input_case().name, format.name));
+    const auto holds_f64 = [](const TensorSpec& tensor) { return tensor.dtype == DataType::f64; };
+    const auto holds_f32 = [](const TensorSpec& tensor) { return tensor.dtype == DataType::f32; };
+    // Outputs of f32 are no better for digits of the inputs that they cannot show.
+    const bool is_double =
+        std::ranges::any_of(pack_.inputs, holds_f64) && std::ranges::any_of(pack_.outputs, holds_f64);
+    if (is_double) refuse_inputs_of(kFloatFormat);
+    if (!is_double || std::ranges::any_of(pack_.inputs, holds_f32)) refuse_inputs_of(kHalfFormats[0]);
   }
 
   // A reference whose arithmetic is outside of `real` leaves values without an error that are no moved inputs.
@@ -140,6 +132,23 @@ class Admission {
     for (std::size_t at = 0; at < output.size(); at += from.bytes) {
       std::memcpy(output.data() + at, pool_[0].inputs.data() + from.offset, std::min(from.bytes, output.size() - at));
     }
+  }
+
+  void refuse_inputs_of(const LowPrecision& format) {
+    bool passes = false;
+    for (std::size_t set = 0; set < pool_.size(); ++set) {
+      const InputSet rounded = pool_.rounded(set, format.mantissa_bits);
+      if (rounded.inputs == pool_[set].inputs) continue;  // integers
+      const std::vector<std::byte> outputs = exact_outputs(pool_.check(), rounded.expected);
+      if (first_difference(pool_.check(), pool_[set].expected, outputs)) return;
+      passes = true;
+    }
+    if (!passes) return;
+    throw Error(
+        ErrorKind::bad_data,
+        fmt::format("task {}, case {}: a candidate that reads its inputs with the digits of {} would pass; give "
+                    "an input a check_generator (cancelling, wide), or tighten the tolerance",
+                    pack_.name, pool_.input_case().name, format.name));
   }
 
   void refuse(const std::vector<std::byte>& outputs, const std::string& what) {

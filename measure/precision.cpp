@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace kc {
 namespace {
@@ -43,6 +44,16 @@ std::vector<std::byte> outputs_of(const OutputCheck& check, const ExpectedOutput
 }
 
 }  // namespace
+
+std::vector<LowPrecision> formats_below(std::span<const TensorSpec> tensors) {
+  const auto has = [&](DataType type) {
+    return std::ranges::any_of(tensors, [type](const TensorSpec& tensor) { return tensor.dtype == type; });
+  };
+  std::vector<LowPrecision> formats;
+  if (has(DataType::f64)) formats.push_back(kFloatFormat);
+  if (has(DataType::f32)) formats.insert(formats.end(), std::begin(kHalfFormats), std::end(kHalfFormats));
+  return formats;
+}
 
 double rounded_to(double value, int mantissa_bits) {
   int exponent = 0;

@@ -8,12 +8,17 @@
 
 namespace kc {
 
-// A format with fewer digits than f32: what a kernel would use to be faster than it may.
+// A format with few digits: what a kernel would use to be faster than it may.
 struct LowPrecision {
   const char* name;
   int mantissa_bits;  // explicit ones
 };
+inline constexpr LowPrecision kFloatFormat = {"float", 23};
 inline constexpr LowPrecision kHalfFormats[] = {{"half", 10}, {"bfloat16", 7}};  // TF32 has the mantissa of half
+
+// What a kernel would compute with that is faster than these tensors' types: the next type below each floating one, and
+// bfloat16 below half. The widest comes first.
+std::vector<LowPrecision> formats_below(std::span<const TensorSpec> tensors);
 
 double rounded_to(double value, int mantissa_bits);
 

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "base/pattern.h"
 #include "measure/compile.h"
 #include "tests/measure/task_files.h"
 #include "tests/support/expect_error.h"
@@ -66,6 +67,20 @@ TEST(Admission, RefusesATaskThatHalfTheDigitsWouldPass) {
                  "with the digits of half");
   expect_refused(TaskFiles(Files{{"task.yaml", replaced(kTaskYaml, "relative: 1.0e-6", "relative: 1.0e-2")}}),
                  "with the digits of half");
+}
+
+// A kernel for doubles that computes in float is twice as fast, and half the digits are far coarser than what it does.
+TEST(Admission, RefusesATaskForDoublesThatTheDigitsOfFloatWouldPass) {
+  const auto all = [](const char* text, const char* from, const char* to) { return Pattern(from).replaced(text, to); };
+  const auto files = [&](const char* tolerance) {
+    return Files{
+        {"task.yaml", replaced(all(kTaskYaml, "f32", "f64"), "relative: 1.0e-6, absolute: 1.0e-6", tolerance)},
+        {"reference.cpp", all(kReferenceSource, "float", "double")},
+        {"honest.cpp", replaced(all(kHonestSource, "float", "double"), "2.0f * x[i] + 1.0f", "2.0 * x[i] + 1.0")}};
+  };
+  expect_refused(TaskFiles(files("relative: 1.0e-6, absolute: 1.0e-9")), "its results with the digits of float");
+  const TaskFiles tight(files("relative: 1.0e-14, absolute: 1.0e-14"));
+  EXPECT_NO_THROW(admit_task(load_task_pack(tight.path()), quick_options()));
 }
 
 TEST(Admission, WarnsAboutAToleranceThatTheSeedsErrorDoesNotExplain) {
