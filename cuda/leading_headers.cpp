@@ -85,7 +85,9 @@ void for_each_line(std::string_view text, const F& use) {
   }
 }
 
-void add_words(std::string_view code, Words& words) {
+// Words that are no numbers.
+template <class F>
+void for_each_word(std::string_view code, const F& use) {
   for (std::size_t at = 0; at < code.size();) {
     if (!is_word(code[at])) {
       ++at;
@@ -93,8 +95,7 @@ void add_words(std::string_view code, Words& words) {
     }
     const auto end = std::find_if_not(code.begin() + static_cast<std::ptrdiff_t>(at), code.end(), is_word);
     const std::string_view word = code.substr(at, static_cast<std::size_t>(end - code.begin()) - at);
-    const bool is_number = std::isdigit(static_cast<unsigned char>(word[0])) != 0;
-    if (!is_number && !words.contains(word)) words.emplace(word);
+    if (std::isdigit(static_cast<unsigned char>(word[0])) == 0) use(word);
     at += word.size();
   }
 }
@@ -150,7 +151,9 @@ struct LeadingHeaders::Impl {
       return;
     }
     const std::string code = code_in_place(text);
-    add_words(code, known.names);
+    for_each_word(code, [&](std::string_view word) {
+      if (!known.names.contains(word)) known.names.emplace(word);
+    });
     for (std::size_t at = code.find('#'); at != std::string::npos; at = code.find('#', at + 1)) {
       const std::size_t end = std::min(code.find('\n', at), code.size());
       const auto directive = directive_of(std::string_view(code).substr(at, end - at));
@@ -173,20 +176,21 @@ struct LeadingHeaders::Impl {
     return entry->second;
   }
 
-  // Whether it is a header of the toolkit that means the same before these macros as behind them.
-  bool may_take(const std::string& name, const std::vector<std::string>& macros) {
+  // Whether it is a header of the toolkit that means the same before definitions and conditions of
+  // these names as behind them.
+  bool may_take(const std::string& name, const std::vector<std::string>& names) {
     const std::scoped_lock lock(mutex);
     const std::string file = name.find("..") == std::string::npos ? find(name) : "";
     if (file.empty()) found.erase(name);  // a candidate's words: no end of them
-    if (file.empty() || macros.empty()) return !file.empty();
+    if (file.empty() || names.empty()) return !file.empty();
     const Vocabulary& known = vocabulary(file);
-    return std::none_of(macros.begin(), macros.end(), [&](const std::string& macro) { return known.may_hold(macro); });
+    return std::none_of(names.begin(), names.end(), [&](const std::string& word) { return known.may_hold(word); });
   }
 
   const std::vector<std::filesystem::path> folders;
   const Pattern constant{
       R"((?:(?:static|constexpr|const)\s+)+(?:(?:unsigned|signed|long|short|int|float|double|bool|char)"
-      R"()\s+)+(\w+)\s*=\s*-?[\w.]+\s*;)"};
+      R"()\s+)+(\w+)\s*=\s*-?([\w.]+)\s*;)"};
   std::mutex mutex;
   std::unordered_map<std::string, std::string> found;
   std::map<std::string, Vocabulary> vocabularies;
@@ -197,7 +201,7 @@ namespace {
 // Reads a unit line by line as far as headers may be taken out of it.
 class Reading {
  public:
-  using Accepts = std::function<bool(const std::string& header, const std::vector<std::string>& macros)>;
+  using Accepts = std::function<bool(const std::string& header, const std::vector<std::string>& names)>;
   Reading(const Pattern& constant, Accepts accepts) : constant_(constant), accepts_(std::move(accepts)) {}
 
   void ours(std::string_view line) {
@@ -210,11 +214,13 @@ class Reading {
     if (!directive) return code(trim(line));
     const std::string_view word = directive->word;
     if (note_macro(*directive) || word.empty() || word == "line") return true;
-    if (word == "if" || word == "ifdef" || word == "ifndef") ++conditionals_;
-    if (word == "endif") --conditionals_;
-    if (word == "pragma") return directive->rest == "once" || conditionals_ > 0;
     if (word == "include" && conditionals_ == 0) return header(directive->rest);
-    return conditionals_ > 0 || word == "endif";
+    if (word == "pragma") return directive->rest == "once";
+    if (word.starts_with("if")) ++conditionals_;
+    if (word.starts_with("if") || word.starts_with("elif")) note_condition(directive->rest);
+    const bool is_known = conditionals_ > 0 && word != "include" && word != "include_next";
+    if (word == "endif") --conditionals_;
+    return is_known;
   }
 
   std::string headers() && { return std::move(headers_); }
@@ -223,21 +229,33 @@ class Reading {
   bool note_macro(const Directive& directive) {
     if (directive.word != "define" && directive.word != "undef") return false;
     std::string_view rest = directive.rest;
-    macros_.emplace_back(take_word(rest));
+    names_.emplace_back(take_word(rest));
+    for_each_word(rest, [&](std::string_view word) { bodies_.emplace_back(word); });
     return true;
+  }
+
+  // What a header defines may decide it.
+  void note_condition(std::string_view condition) {
+    for_each_word(condition, [&](std::string_view word) {
+      if (word != "defined") names_.emplace_back(word);
+    });
+    names_.insert(names_.end(), bodies_.begin(), bodies_.end());
+    bodies_.clear();
   }
 
   bool code(std::string_view text) {
     if (text.empty()) return true;
     const auto constant = constant_.match(text);
     if (!constant || constant->begin != 0 || constant->end != text.size()) return false;
-    macros_.emplace_back(constant->groups[1]);
+    for (const std::size_t group : {1, 2}) {
+      for_each_word(constant->groups[group], [&](std::string_view word) { names_.emplace_back(word); });
+    }
     return true;
   }
 
   bool header(std::string_view rest) {
     const auto name = file_between(rest, '<', '>');
-    if (!name || !accepts_(*name, macros_)) return false;
+    if (!name || !accepts_(*name, names_)) return false;
     headers_ += "#include <" + *name + ">\n";
     return true;
   }
@@ -245,7 +263,8 @@ class Reading {
   const Pattern& constant_;
   Accepts accepts_;
   int conditionals_ = 0;
-  std::vector<std::string> macros_;
+  std::vector<std::string> names_;   // that were defined or asked for
+  std::vector<std::string> bodies_;  // words in the macros
   std::string headers_;
 };
 
@@ -257,8 +276,8 @@ LeadingHeaders::~LeadingHeaders() = default;
 
 std::string LeadingHeaders::of(std::string_view unit, std::size_t source_begin) {
   if (unit.find("include", source_begin) == std::string_view::npos) return {};
-  Reading reading(impl_->constant, [&](const std::string& name, const std::vector<std::string>& macros) {
-    return impl_->may_take(name, macros);
+  Reading reading(impl_->constant, [&](const std::string& name, const std::vector<std::string>& names) {
+    return impl_->may_take(name, names);
   });
   for_each_line(code_in_place(unit), [&](std::size_t at, std::string_view line) {
     if (at >= source_begin) return reading.line(line);

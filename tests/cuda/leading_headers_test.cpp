@@ -61,9 +61,9 @@ TEST_F(LeadingHeadersTest, ComeBehindMacrosThatTheyDoNotKnow) {
   EXPECT_EQ(of(std::string("#define TILE 16\n#define N 4\n#define M\n") + kReduce), kReduce)
       << "words of comments and texts are none of the header's names";
   EXPECT_EQ(of(std::string("constexpr int TILE = 16;\nstatic const unsigned int X = 0x10u;\n") + kReduce), kReduce);
-  EXPECT_EQ(of(std::string("#ifndef TILE\n#define TILE 16\n#elif 1\n#error both\n#else\n#include <plain.h>\n#endif\n") +
-               kReduce),
-            kReduce);
+  EXPECT_EQ(
+      of(std::string("#ifndef TILE\n#define TILE 16\n#elif 1\n#error both\n#else\n#define TILE 8\n#endif\n") + kReduce),
+      kReduce);
   EXPECT_EQ(of(std::string("#define TILE 16\n#include <plain.h>\n#define THREADS 2\n") + kReduce), kPlain);
 }
 
@@ -80,6 +80,19 @@ TEST_F(LeadingHeadersTest, StayBehindMacrosThatMayChangeThem) {
   EXPECT_EQ(of("#define TILE 1\n" + thrust), thrust);
   EXPECT_EQ(of("#define ON_DEVICE 0\n" + thrust), "") << "it may be any file of its library";
   EXPECT_EQ(of("#include <computed.h>\n"), "#include <computed.h>\n");
+}
+
+// A header that stands in front may decide what comes out of a condition.
+TEST_F(LeadingHeadersTest, StayBehindConditionsThatTheyMayDecide) {
+  for (const char* condition :
+       {"#ifdef CHECKED\n#define TILE 1\n#endif\n", "#if !defined(THREADS) && 1\n#endif\n",
+        "#if 0\n#elif THREADS\n#endif\n", "#define ASKED THREADS\n#if ASKED\n#endif\n",
+        "#ifndef __CUDA_ARCH__\n#endif\n", "constexpr int TILE = THREADS;\n",
+        "#ifdef TILE\n#include <plain.h>\n#endif\n", "#ifdef TILE\n#pragma pack(1)\n#endif\n"}) {
+    EXPECT_EQ(of(std::string(condition) + kReduce), "") << condition;
+    EXPECT_EQ(of(std::string(kReduce) + condition), kReduce) << condition;
+  }
+  EXPECT_EQ(of(std::string("#define ASKED THREADS\n") + kReduce), kReduce) << "nothing asks for it";
 }
 
 TEST_F(LeadingHeadersTest, OfAUnitOfOursStandBehindItsPrelude) {
