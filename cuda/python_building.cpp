@@ -32,6 +32,7 @@ class Builders {
     if (literal.is_format) return fmt::format("an f-string in line {}", literal.line);
     if (auto found = behind(literal.end, true)) return found;
     if (auto found = around(literal.begin, true)) return found;
+    if (auto found = filled_in(literal.begin, literal.end)) return found;
     const std::size_t bracket = code_.bracket_of(literal.begin);
     if (auto found = written(bracket, false)) return found;
     note(code_.assigned_at(code_.back_over_calls(literal.begin, true)));
@@ -59,9 +60,7 @@ class Builders {
   std::optional<std::string> in_format(const PythonText& literal) const {
     static const Pattern value(
         R"(\{\s*+(?:(?:\w++\.){0,3}(?:dedent|cleandoc|indent|str)\s*+\(\s*+){0,3}((?:\w++\.?+){1,9})[\s.()\w]*+[}!:])");
-    const std::size_t bracket = code_.bracket_of(literal.begin);
-    const std::string_view callee = bracket == kNone ? "" : code_.callee_of(bracket);
-    if (is_one_of(kTelling, last_word_of(callee)) || callee.ends_with("Error")) return std::nullopt;
+    if (is_told(literal.begin)) return std::nullopt;
     for (auto match = value.match(literal.text); match; match = value.match(literal.text, match->end)) {
       for (std::string_view rest = match->groups[1]; !rest.empty();) {
         const std::size_t dot = std::min(rest.find('.'), rest.size());
@@ -81,6 +80,7 @@ class Builders {
     if (auto found = behind(end, false)) return found;
     const std::size_t name = code_.back_over_name(begin);
     if (auto found = around(name, false)) return found;
+    if (auto found = filled_in(name, end)) return found;
     const bool is_part = parts_.contains(code_.word(begin, end));
     if (auto found = written(code_.bracket_of(begin), is_part)) return found;
     const std::size_t front = code_.back_over_calls(name, false);
@@ -132,6 +132,37 @@ class Builders {
     if (open == kNone) return std::nullopt;
     const bool joins = code_.callee_of(open).ends_with("join");
     return fmt::format("{}(...) in line {}", joins ? ".join" : "Template", code_.line_of(open));
+  }
+
+  // `'%s%s' % (head, text)`, `'{}{}'.format(head, text)`: another text that takes the one between `begin` and `end`.
+  std::optional<std::string> filled_in(std::size_t begin, std::size_t end) const {
+    const std::size_t next = code_.skip_blanks(end);
+    const bool is_all = next >= text_.size() || std::string_view(",)]};").find(text_[next]) != std::string_view::npos ||
+                        code_.line_of(next) != code_.line_of(end);
+    const bool is_kept =
+        !is_all && text_[next] == '.' && is_one_of(kKeepingMethods, code_.word(next + 1, code_.end_of_word(next + 1)));
+    if (!is_all && !is_kept) return std::nullopt;
+    const std::size_t front = code_.back_over_calls(begin, false);
+    if (front > 0 && text_[front - 1] == '%') return operator_unless_told(front - 1);
+    const std::size_t bracket = code_.bracket_of(front);
+    if (bracket == kNone) return std::nullopt;
+    if (is_one_of(kBuilders, last_word_of(code_.callee_of(bracket))) && !is_told(bracket)) {
+      return fmt::format(".{}(...) in line {}", last_word_of(code_.callee_of(bracket)), code_.line_of(bracket));
+    }
+    const std::size_t before = code_.back_over_blanks(bracket);
+    return before > 0 && text_[before - 1] == '%' ? operator_unless_told(before - 1) : std::nullopt;
+  }
+
+  std::optional<std::string> operator_unless_told(std::size_t at) const {
+    if (is_told(at)) return std::nullopt;
+    return operator_at(at);
+  }
+
+  // Whether it is an argument of what shows it to a reader.
+  bool is_told(std::size_t at) const {
+    const std::size_t bracket = code_.bracket_of(at);
+    const std::string_view callee = bracket == kNone ? "" : code_.callee_of(bracket);
+    return is_one_of(kTelling, last_word_of(callee)) || callee.ends_with("Error");
   }
 
   std::optional<std::string> written(std::size_t bracket, bool is_part) {
