@@ -89,7 +89,8 @@ std::vector<std::string> row_of(const std::string& name, const nlohmann::json& s
           fmt::format("{:.3f}", s["median_seconds"].get<double>())};
 }
 
-void report(const std::vector<Trial>& trials, const std::vector<kc::TaskPack>& packs, const std::string& out) {
+void report(const std::vector<Trial>& trials, const std::vector<kc::TaskPack>& packs, const std::string& out,
+            bool as_json) {
   kc::Table table({"task", "pairs", "coverage", "halfwidth", "median error", "largest", "processes", "s"});
   nlohmann::json json = {{"processor", kc::processor_model()}, {"ended_at", kc::utc_now()}, {"all", summary(trials)}};
   for (const kc::TaskPack& pack : packs) {
@@ -101,11 +102,12 @@ void report(const std::vector<Trial>& trials, const std::vector<kc::TaskPack>& p
     table.add_row(row_of(pack.name, json["tasks"][pack.name]));
   }
   table.add_row(row_of("all", json["all"]));
-  std::cout << table.render() << "log2 of the ratio; halfwidth of the 95 % intervals\n";
+  std::cout << (as_json ? json.dump(2) + "\n"
+                        : table.render() + "log2 of the ratio; halfwidth of the 95 % intervals\n");
   if (!out.empty()) kc::write_file_atomically(out, json.dump(2) + "\n");
 }
 
-int run(const Arguments& arguments) {
+int run(const Arguments& arguments, bool as_json) {
   const std::vector<kc::TaskPack> packs = kc::load_task_packs(arguments.tasks);
   const kc::TemporaryFolder folder;
   const kc::CompileEnvironment environment = kc::make_compile_environment(kc::HostOptions{}, folder);
@@ -118,7 +120,7 @@ int run(const Arguments& arguments) {
   for (std::uint64_t session = 0; trials.size() < wanted; ++session) {
     run_session(environment, tasks[session % tasks.size()], rng.child(session), trials, wanted);
   }
-  report(trials, packs, arguments.out);
+  report(trials, packs, arguments.out, as_json);
   return 0;
 }
 
@@ -128,7 +130,8 @@ int main(int argc, char** argv) {
   kc::CommandLine line("aa_coverage", "Coverage of labels' intervals where the truth is known", "", false);
   Arguments arguments;
   kc::CommandLine* running = nullptr;
-  running = &line.subcommand("run", "Time seeds against themselves", "", false, [&] { return run(arguments); });
+  running = &line.subcommand("run", "Time seeds against themselves", "", false,
+                             [&] { return run(arguments, running->common().json); });
   running->option("--tasks", arguments.tasks, "a folder of task packs")
       .option("--pairs", arguments.pairs, "pairs in all, tasks in turn")
       .option("--out", arguments.out, "summary as JSON");

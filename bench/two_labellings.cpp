@@ -147,7 +147,7 @@ int compare(const Arguments& arguments) {
     widths[0].push_back((a["high"].get<double>() - a["low"].get<double>()) / 2);
     widths[1].push_back((b["high"].get<double>() - b["low"].get<double>()) / 2);
     if (!agrees)
-      std::cout << fmt::format("apart by {:.4f} (halfwidths {:.4f}, {:.4f}; log2 {:.2f}): {}\n", apart.back(),
+      std::cerr << fmt::format("apart by {:.4f} (halfwidths {:.4f}, {:.4f}; log2 {:.2f}): {}\n", apart.back(),
                                widths[0].back(), widths[1].back(), a["log2"].get<double>(), name);
     if (bin_of(a) == 0 || bin_of(b) == 0) continue;
     ++clear;
