@@ -123,9 +123,11 @@ struct LeadingHeaders::Impl {
       const std::string root = folder.string() + "/";
       const std::size_t end = from.find('/', root.size());
       if (!from.starts_with(root) || end == std::string::npos) continue;
-      for (const auto& entry : std::filesystem::recursive_directory_iterator(from.substr(0, end))) {
-        if (entry.is_regular_file()) queue.push_back(entry.path().string());
+      std::error_code fault;
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(from.substr(0, end), fault)) {
+        if (entry.is_regular_file(fault)) queue.push_back(entry.path().string());
       }
+      known.complete = known.complete && !fault;
       return;
     }
     known.complete = false;
@@ -137,7 +139,9 @@ struct LeadingHeaders::Impl {
     if (const auto name = file_between(target, '<', '>')) return queue.push_back(find(*name));
     const auto name = file_between(target, '"', '"');
     if (!name) return add_library(from, queue, known);
-    const std::string beside = from.substr(0, from.rfind('/') + 1) + *name;
+    // Without "a/../": files that include each other in this way would have no end of names.
+    const std::string beside =
+        std::filesystem::path(from.substr(0, from.rfind('/') + 1) + *name).lexically_normal().string();
     struct stat status = {};
     queue.push_back(stat(beside.c_str(), &status) == 0 ? beside : find(*name));
   }

@@ -17,6 +17,8 @@ class LeadingHeadersTest : public ::testing::Test {
                    "#include \"reduce.cuh\"\ntemplate <int THREADS> struct Util { char text[sizeof \"M\"]; };\n");
     toolkit_.write("thrust/system.h", "#define FILE_OF(x) <thrust/x.h>\n#include FILE_OF(device)\n");
     toolkit_.write("thrust/device.h", "#define ON_DEVICE 1\n");
+    toolkit_.write("cub/round.cuh", "#include \"../cub/about.cuh\"\n");
+    toolkit_.write("cub/about.cuh", "#include \"../cub/round.cuh\"\n#define ABOUT 1\n");
     toolkit_.write("computed.h", "#define FILE_OF(x) <x.h>\n#include FILE_OF(plain)\n");
   }
 
@@ -93,6 +95,12 @@ TEST_F(LeadingHeadersTest, StayBehindConditionsThatTheyMayDecide) {
     EXPECT_EQ(of(std::string(kReduce) + condition), kReduce) << condition;
   }
   EXPECT_EQ(of(std::string("#define ASKED THREADS\n") + kReduce), kReduce) << "nothing asks for it";
+}
+
+TEST_F(LeadingHeadersTest, MayIncludeEachOther) {
+  const std::string round = "#include <cub/round.cuh>\n";
+  EXPECT_EQ(of("#define TILE 1\n" + round), round);
+  EXPECT_EQ(of("#define ABOUT 2\n" + round), "");
 }
 
 TEST_F(LeadingHeadersTest, OfAUnitOfOursStandBehindItsPrelude) {
