@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -162,6 +163,11 @@ std::string read_file(const fs::path& path) {
     return Error(ErrorKind::bad_data, "cannot read " + path.string() + ": " + std::strerror(errno));
   };
   if (fd.get() < 0) throw unreadable();
+  struct stat status = {};
+  const bool is_device = ::fstat(fd.get(), &status) == 0 && (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode));
+  if (is_device && status.st_rdev != makedev(1, 3)) {  // /dev/null ends at once, others never
+    throw Error(ErrorKind::bad_data, "cannot read " + path.string() + ": a device; give a file");
+  }
   std::string bytes;
   std::string chunk(1 << 16, '\0');
   for (;;) {

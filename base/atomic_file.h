@@ -10,7 +10,7 @@ namespace kc {
 // Writes beside `path`, fsyncs, renames over it. Missing parent folders are made.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-// The whole file; Error{bad_data} when it is missing or unreadable.
+// The whole file; Error{bad_data} when it is missing, unreadable or a device (but for /dev/null).
 std::string read_file(const std::filesystem::path& path);
 
 // A file built under a temporary name beside `path`, as a stream for example, and renamed into place by commit();

@@ -21,7 +21,6 @@
 namespace kc {
 namespace {
 
-constexpr int kOutOfMemory = 1;  // NVRTC_ERROR_OUT_OF_MEMORY
 constexpr int kCompilation = 6;  // NVRTC_ERROR_COMPILATION
 constexpr std::size_t kMemoryCacheBytes = std::size_t{256} << 20;
 constexpr int kStartAttempts = 3;
@@ -154,16 +153,22 @@ struct CudaCompiler::Impl {
       const std::string leading = headers.of(source.unit, source.source_begin);
       if (!leading.empty()) request.push_back(std::string(nvrtc::kHeaders) + leading);
     }
-    const auto attempt = [&] {
+    const auto attempt = [&](bool needs_fresh) {
       return with_worker([&](Slot& slot) {
+        if (needs_fresh && slot.compiled > 0) {
+          slot = {};
+          start(slot);
+        }
         NvrtcWorker::Answer got = slot.worker->compile(request, stop);
         ++slot.compiled;
-        if (!got.alive || got.result == kOutOfMemory) slot.worker.reset();
+        if (!got.alive || got.result == nvrtc::kOutOfMemory) slot.worker.reset();
         return got;
       });
     };
-    NvrtcWorker::Answer answer = attempt();
-    if (answer.killed) answer = attempt();  // somebody else's doing
+    NvrtcWorker::Answer answer = attempt(false);
+    // Somebody else's doing; or the worker was full of what it keeps.
+    const bool is_full = answer.alive && answer.result == nvrtc::kOutOfMemory;
+    if (answer.killed || is_full) answer = attempt(is_full);
     CachedCompilation result{answer.alive && answer.result == 0, answer.log, answer.cubin};
     if (!answer.alive || (answer.result != 0 && answer.result != kCompilation)) {
       result.log = fmt::format("{}: {}\n{}", source.file, answer.name, answer.log);

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -15,31 +14,33 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/pattern.h"
 #include "cuda/source_check.h"
 
 namespace kc {
 namespace {
 
-struct WordHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>{}(word); }
-};
-using Words = std::unordered_set<std::string, WordHash, std::equal_to<>>;
+// A name that pasting may put together in a header of the toolkit.
+bool is_of_the_toolkit(std::string_view name) {
+  constexpr std::string_view kBeginnings[] = {"_", "CUB_", "CCCL_", "THRUST_", "NV_", "CUDA", "CG_"};
+  const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
+  return std::any_of(std::begin(kBeginnings), std::end(kBeginnings), begins) || name.find("__") != std::string::npos;
+}
 
-// The names in a header and in all that it may include, whatever its conditionals say.
-struct Vocabulary {
-  Words names;
-  bool complete = true;  // false: something that is included is not known
+// What a file of the toolkit holds, whatever its conditionals say.
+struct HeaderFile {
+  std::vector<std::size_t> words;     // hashes, in order: two words of one hash are one word too many
+  std::vector<std::string> includes;  // files
+  bool complete = true;               // false: something that it includes is not known
 
-  // A name that pasting may put together in there counts as one of them.
-  bool may_hold(const std::string& name) const {
-    constexpr std::string_view kOfTheToolkit[] = {"CUB_", "CCCL_", "THRUST_", "NV_", "CUDA", "CG_"};
-    const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
-    return !complete || name.starts_with("_") || name.find("__") != std::string::npos ||
-           std::any_of(std::begin(kOfTheToolkit), std::end(kOfTheToolkit), begins) || names.contains(name);
-  }
+  bool has(std::size_t hash) const { return std::binary_search(words.begin(), words.end(), hash); }
 };
+
+std::size_t hash_of(std::string_view word) { return std::hash<std::string_view>{}(word); }
+
+// A candidate's head beyond these is not read on.
+constexpr std::size_t kMostHeaders = 16;
+constexpr std::size_t kMostNames = 256;
+constexpr std::size_t kMostBytes = std::size_t{64} << 10;
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -100,113 +101,152 @@ void for_each_word(std::string_view code, const F& use) {
   }
 }
 
+// "cub/block/block_reduce.cuh": each file has one such name.
+bool is_plain_name(std::string_view name) {
+  bool begins = true;
+  for (const char c : name) {
+    if (begins ? !is_word(c) : !is_word(c) && c != '.' && c != '/' && c != '-') return false;
+    begins = c == '/';
+  }
+  return !begins;
+}
+
 }  // namespace
 
 struct LeadingHeaders::Impl {
-  // The file that <name> means, as text; empty when the toolkit has none. Asked for by every line of a thousand files.
-  const std::string& find(const std::string& name) {
-    const auto [entry, is_new] = found.try_emplace(name);
-    if (!is_new || name.starts_with('/')) return entry->second;  // `folder / name` would be `name`
+  // The file that <name> means, as text; empty when the toolkit has none.
+  std::string find(const std::string& name) {
+    if (const auto known = found.find(name); known != found.end()) return known->second;
     for (const auto& folder : folders) {
       const std::string file = folder.string() + "/" + name;
       struct stat status = {};
-      if (stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-      entry->second = file;
-      break;
+      if (stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode)) return found[name] = file;
     }
-    return entry->second;
+    return {};
   }
 
   // Where a macro names the file that `from` includes (Thrust's systems), it may be any of the library's own.
-  void add_library(const std::string& from, std::vector<std::string>& queue, Vocabulary& known) const {
+  void add_library(const std::string& from, HeaderFile& file) const {
     for (const auto& folder : folders) {
       const std::string root = folder.string() + "/";
       const std::size_t end = from.find('/', root.size());
       if (!from.starts_with(root) || end == std::string::npos) continue;
       std::error_code fault;
       for (const auto& entry : std::filesystem::recursive_directory_iterator(from.substr(0, end), fault)) {
-        if (entry.is_regular_file(fault)) queue.push_back(entry.path().string());
+        if (entry.is_regular_file(fault)) file.includes.push_back(entry.path().string());
       }
-      known.complete = known.complete && !fault;
+      file.complete = file.complete && !fault;
       return;
     }
-    known.complete = false;
+    file.complete = false;
   }
 
   // What an #include line of `from` reads.
-  void add_included(std::string_view target, const std::string& from, std::vector<std::string>& queue,
-                    Vocabulary& known) {
-    if (const auto name = file_between(target, '<', '>')) return queue.push_back(find(*name));
-    const auto name = file_between(target, '"', '"');
-    if (!name) return add_library(from, queue, known);
-    // Without "a/../": files that include each other in this way would have no end of names.
-    const std::string beside =
-        std::filesystem::path(from.substr(0, from.rfind('/') + 1) + *name).lexically_normal().string();
-    struct stat status = {};
-    queue.push_back(stat(beside.c_str(), &status) == 0 ? beside : find(*name));
+  void add_included(std::string_view target, const std::string& from, HeaderFile& file) {
+    std::string included;
+    if (const auto outside = file_between(target, '<', '>')) {
+      included = find(*outside);
+    } else if (const auto name = file_between(target, '"', '"')) {
+      // Without "a/../": files that include each other in this way would have no end of names.
+      included = std::filesystem::path(from.substr(0, from.rfind('/') + 1) + *name).lexically_normal().string();
+      struct stat status = {};
+      if (stat(included.c_str(), &status) != 0) included = find(*name);
+    } else {
+      add_library(from, file);
+    }
+    if (!included.empty()) file.includes.push_back(std::move(included));
   }
 
-  void read(const std::string& file, std::vector<std::string>& queue, Vocabulary& known) {
+  HeaderFile read(const std::string& path) {
+    HeaderFile file;
     std::string text;
     try {
-      text = read_file(file);
+      text = read_file(path);
     } catch (const Error&) {
-      known.complete = false;
-      return;
+      file.complete = false;
+      return file;
     }
     const std::string code = code_in_place(text);
-    for_each_word(code, [&](std::string_view word) {
-      if (!known.names.contains(word)) known.names.emplace(word);
-    });
+    for_each_word(code, [&](std::string_view word) { file.words.push_back(hash_of(word)); });
+    std::sort(file.words.begin(), file.words.end());
+    file.words.erase(std::unique(file.words.begin(), file.words.end()), file.words.end());
+    file.words.shrink_to_fit();
     for (std::size_t at = code.find('#'); at != std::string::npos; at = code.find('#', at + 1)) {
       const std::size_t end = std::min(code.find('\n', at), code.size());
       const auto directive = directive_of(std::string_view(code).substr(at, end - at));
       if (!directive || (directive->word != "include" && directive->word != "include_next")) continue;
       // The name between quotes is blank in `code`; what stands behind it is blank there, too, if it is a comment.
       const auto first = static_cast<std::size_t>(directive->rest.data() - code.data());
-      add_included(std::string_view(text).substr(first, directive->rest.size()), file, queue, known);
+      add_included(std::string_view(text).substr(first, directive->rest.size()), path, file);
     }
+    return file;
   }
 
-  const Vocabulary& vocabulary(const std::string& header) {
-    const auto [entry, is_new] = vocabularies.try_emplace(header);
-    if (!is_new) return entry->second;
-    std::unordered_set<std::string> seen = {""};
-    for (std::vector<std::string> queue = {header}; !queue.empty();) {
-      const std::string file = std::move(queue.back());
+  // Each is read once, whatever candidates ask for.
+  const HeaderFile& file_at(const std::string& path) {
+    const auto known = files.find(path);
+    return known != files.end() ? known->second : files.emplace(path, read(path)).first->second;
+  }
+
+  // Whether the header, or what it may include, holds one of these names.
+  bool may_hold(const std::string& header, const std::vector<std::string>& names) {
+    if (std::any_of(names.begin(), names.end(), is_of_the_toolkit)) return true;
+    std::vector<std::size_t> hashes;
+    for (const std::string& name : names) hashes.push_back(hash_of(name));
+    std::unordered_set<std::string_view> seen = {header};
+    for (std::vector<std::string_view> queue = {header}; !queue.empty();) {
+      const HeaderFile& file = file_at(std::string(queue.back()));
       queue.pop_back();
-      if (seen.insert(file).second) read(file, queue, entry->second);
+      if (!file.complete) return true;
+      if (std::any_of(hashes.begin(), hashes.end(), [&](std::size_t hash) { return file.has(hash); })) return true;
+      for (const std::string& included : file.includes) {
+        if (seen.insert(included).second) queue.push_back(included);
+      }
     }
-    return entry->second;
+    return false;
   }
 
-  // Whether it is a header of the toolkit that means the same before definitions and conditions of
-  // these names as behind them.
+  // Whether it is a header of the toolkit that means the same before definitions and conditions of these names as
+  // behind them.
   bool may_take(const std::string& name, const std::vector<std::string>& names) {
+    if (!is_plain_name(name)) return false;
     const std::scoped_lock lock(mutex);
-    const std::string file = name.find("..") == std::string::npos ? find(name) : "";
-    if (file.empty()) found.erase(name);  // a candidate's words: no end of them
-    if (file.empty() || names.empty()) return !file.empty();
-    const Vocabulary& known = vocabulary(file);
-    return std::none_of(names.begin(), names.end(), [&](const std::string& word) { return known.may_hold(word); });
+    const std::string header = find(name);
+    return !header.empty() && (names.empty() || !may_hold(header, names));
   }
 
   const std::vector<std::filesystem::path> folders;
-  const Pattern constant{
-      R"((?:(?:static|constexpr|const)\s+)+(?:(?:unsigned|signed|long|short|int|float|double|bool|char)"
-      R"()\s+)+(\w+)\s*=\s*-?([\w.]+)\s*;)"};
   std::mutex mutex;
   std::unordered_map<std::string, std::string> found;
-  std::map<std::string, Vocabulary> vocabularies;
+  std::unordered_map<std::string, HeaderFile> files;
 };
 
 namespace {
+
+// "constexpr int N = 16;": the name; nothing for any other code.
+std::optional<std::string_view> constant_in(std::string_view line) {
+  constexpr std::string_view kTypes[] = {"static", "constexpr", "const", "unsigned", "signed", "long",
+                                         "short",  "int",       "float", "double",   "bool",   "char"};
+  const auto is_type = [&](std::string_view word) {
+    return std::find(std::begin(kTypes), std::end(kTypes), word) != std::end(kTypes);
+  };
+  std::string_view word = take_word(line);
+  bool is_constant = false;
+  int types = 0;
+  for (; is_type(word); word = take_word(line), ++types) is_constant = is_constant || word.starts_with("const");
+  if (!is_constant || types < 2 || word.empty() || !line.starts_with('=')) return std::nullopt;
+  line = trim(line.substr(1));
+  if (line.starts_with('-')) line = trim(line.substr(1));
+  if (line.empty() || std::isdigit(static_cast<unsigned char>(line[0])) == 0) return std::nullopt;
+  const auto end = std::find_if_not(line.begin(), line.end(), [](char c) { return is_word(c) || c == '.'; });
+  return trim(line.substr(static_cast<std::size_t>(end - line.begin()))) == ";" ? std::optional(word) : std::nullopt;
+}
 
 // Reads a unit line by line as far as headers may be taken out of it.
 class Reading {
  public:
   using Accepts = std::function<bool(const std::string& header, const std::vector<std::string>& names)>;
-  Reading(const Pattern& constant, Accepts accepts) : constant_(constant), accepts_(std::move(accepts)) {}
+  explicit Reading(Accepts accepts) : accepts_(std::move(accepts)) {}
 
   void ours(std::string_view line) {
     if (const auto directive = directive_of(line)) note_macro(*directive);
@@ -249,28 +289,39 @@ class Reading {
 
   bool code(std::string_view text) {
     if (text.empty()) return true;
-    const auto constant = constant_.match(text);
-    if (!constant || constant->begin != 0 || constant->end != text.size()) return false;
-    for (const std::size_t group : {1, 2}) {
-      for_each_word(constant->groups[group], [&](std::string_view word) { names_.emplace_back(word); });
-    }
-    return true;
+    const auto constant = constant_in(text);
+    if (!constant) return false;
+    // A macro of one of these words would be code of any kind.
+    bool is_plain = true;
+    for_each_word(text, [&](std::string_view word) {
+      is_plain = is_plain && std::find(names_.begin(), names_.end(), word) == names_.end();
+    });
+    names_.emplace_back(*constant);
+    return is_plain;
   }
 
   bool header(std::string_view rest) {
     const auto name = file_between(rest, '<', '>');
-    if (!name || !accepts_(*name, names_)) return false;
+    if (!name || names_.size() > kMostNames || ++count_ > kMostHeaders || !accepts_(*name, names_)) return false;
     headers_ += "#include <" + *name + ">\n";
     return true;
   }
 
-  const Pattern& constant_;
   Accepts accepts_;
   int conditionals_ = 0;
+  std::size_t count_ = 0;
   std::vector<std::string> names_;   // that were defined or asked for
   std::vector<std::string> bodies_;  // words in the macros
   std::string headers_;
 };
+
+// The lines that are read: up to one that goes on behind its end, or might (a trigraph), where words and comments are
+// not what they look like.
+std::string_view head_of(std::string_view unit, std::size_t source_begin) {
+  const std::size_t end =
+      std::min({unit.size(), source_begin + kMostBytes, unit.find('\\', source_begin), unit.find("??", source_begin)});
+  return end == unit.size() ? unit : unit.substr(0, unit.rfind('\n', end) + 1);
+}
 
 }  // namespace
 
@@ -279,11 +330,12 @@ LeadingHeaders::LeadingHeaders(std::vector<std::filesystem::path> folders)
 LeadingHeaders::~LeadingHeaders() = default;
 
 std::string LeadingHeaders::of(std::string_view unit, std::size_t source_begin) {
-  if (unit.find("include", source_begin) == std::string_view::npos) return {};
-  Reading reading(impl_->constant, [&](const std::string& name, const std::vector<std::string>& names) {
-    return impl_->may_take(name, names);
-  });
-  for_each_line(code_in_place(unit), [&](std::size_t at, std::string_view line) {
+  source_begin = std::min(source_begin, unit.size());
+  const std::string_view head = head_of(unit, source_begin);
+  if (head.size() <= source_begin || head.find("include", source_begin) == std::string_view::npos) return {};
+  Reading reading(
+      [&](const std::string& name, const std::vector<std::string>& names) { return impl_->may_take(name, names); });
+  for_each_line(code_in_place(head), [&](std::size_t at, std::string_view line) {
     if (at >= source_begin) return reading.line(line);
     reading.ours(line);
     return true;

@@ -16,9 +16,10 @@ class LeadingHeaders {
 
   // The `#include <...>` lines that may as well stand in front of the whole unit, as text of one line each; empty when
   // there are none. That is so for headers of the toolkit outside of conditionals, behind nothing but comments, macros,
-  // conditionals and constants of one number, as long as no name that was defined or asked for before occurs in the
-  // header or in what it includes. Text before `source_begin` is ours: its declarations do not count, its macros do.
-  // Reads the headers' texts (.1 s) when they come behind a macro for the first time. Several threads may ask at once.
+  // conditionals and constants of one number in lines of their own, as long as no name that was defined or asked for
+  // before occurs in the header or in what it includes. Text before `source_begin` is ours: its declarations do not
+  // count, its macros do. Reads the headers' texts (half a second for CUB, each file once) when they come behind a
+  // macro for the first time. Several threads may ask at once.
   std::string of(std::string_view unit, std::size_t source_begin);
 
  private:

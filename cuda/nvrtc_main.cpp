@@ -38,6 +38,12 @@ Fields compile(PrecompiledHeaders& headers, const Fields& request) {
     }
   }
   NvrtcResult result = headers.compile(unit, leading);
+  // The front end runs out of memory with an error of the source, NVRTC without one.
+  const bool is_full = result.log.find("catastrophic error: out of memory") != std::string::npos;
+  if (result.code != 0 && is_full) {
+    result.code = nvrtc::kOutOfMemory;
+    result.name = "the compiler reached its limit of memory";
+  }
   return {std::to_string(result.code), std::move(result.name), std::move(result.log), std::move(result.cubin)};
 }
 
@@ -60,7 +66,9 @@ int serve(int argc, char** argv) {
   const std::string path = argv[1];
   readable.push_back(path.substr(0, path.rfind('/')));
   // Before a second thread starts: a user namespace is for a process of one.
-  const std::string kept = isolated ? make_private_folder(PrecompiledHeaders::kFolderBytes, readable) : "";
+  std::vector<std::string> needed = readable;
+  needed.push_back(path);
+  const std::string kept = isolated ? make_private_folder(PrecompiledHeaders::kFolderBytes, needed) : "";
   if (!kept.empty()) setenv("TMPDIR", kept.c_str(), 1);  // making precompiled headers takes a temporary file
   end_with_harness();
   limit(RLIMIT_CORE, 0, 0);
@@ -76,7 +84,7 @@ int serve(int argc, char** argv) {
   const bool keeps = !kept.empty() && (missing & nvrtc::kNoLandlock) == 0;
   const rlim_t file_bytes = keeps ? PrecompiledHeaders::kFolderBytes : 0;
   limit(RLIMIT_FSIZE, file_bytes, file_bytes);
-  PrecompiledHeaders headers(library, keeps ? kept : "");
+  PrecompiledHeaders headers(library, keeps ? kept : "", static_cast<double>(cpu_seconds));
   send_to_harness({"hello", library.version(), std::to_string(missing), keeps ? "1" : "0"});
   for (;;) {
     const Fields request = receive_from_harness();

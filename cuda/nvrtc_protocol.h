@@ -16,6 +16,8 @@ inline constexpr std::string_view kInstance = "kernelcast-instance=";
 // A field with the #include lines that the source begins with (leading_headers.h); one at most.
 inline constexpr std::string_view kHeaders = "kernelcast-headers=";
 
+inline constexpr int kOutOfMemory = 1;  // NVRTC_ERROR_OUT_OF_MEMORY
+
 // Bits of what the worker could not put in place.
 inline constexpr unsigned kNoLandlock = 1;
 inline constexpr unsigned kNoSystemCallFilter = 2;

@@ -8,6 +8,7 @@
 namespace kc {
 namespace {
 
+constexpr double kShareOfLimit = 5;      // making them, and a unit twice, took less than three times a unit
 constexpr std::size_t kRemembered = 64;  // header lists, made or not
 
 double cpu_s() {
@@ -17,6 +18,12 @@ double cpu_s() {
     return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Names that #line takes as they are; an empty one is NVRTC's to choose.
+bool is_plain_name(const std::string& file) {
+  const auto is_plain = [](unsigned char c) { return c >= ' ' && c != '"' && c != '\\' && c != '?' && c < 0x7f; };
+  return !file.empty() && std::all_of(file.begin(), file.end(), is_plain);
 }
 
 NvrtcUnit with_option(NvrtcUnit unit, std::string option) {
@@ -65,7 +72,7 @@ bool PrecompiledHeaders::make(Entry& entry, const NvrtcUnit& unit) {
 }
 
 NvrtcResult PrecompiledHeaders::compile(const NvrtcUnit& unit, const std::string& headers) {
-  if (folder_.empty() || headers.empty()) return library_.compile(unit);
+  if (folder_.empty() || headers.empty() || !is_plain_name(unit.file)) return library_.compile(unit);
   Entry* entry = find(unit, headers);
   if (entry != nullptr && (!entry->path.empty() || (entry->is_due && make(*entry, unit)))) {
     NvrtcUnit behind = with_option(unit, "--use-pch=" + entry->path);
@@ -88,7 +95,8 @@ NvrtcResult PrecompiledHeaders::compile(const NvrtcUnit& unit, const std::string
       entries_.pop_back();
     }
   }
-  entry->is_due = !entry->is_lost && entry->path.empty() && cpu_s() - start > kWorthwhile_s;
+  const double took_s = cpu_s() - start;
+  entry->is_due = !entry->is_lost && entry->path.empty() && took_s > kWorthwhile_s && took_s < limit_s_ / kShareOfLimit;
   return result;
 }
 

@@ -12,12 +12,14 @@ namespace kc {
 
 class PrecompiledHeaders {
  public:
-  // `folder` is private to this process; empty: nothing is kept.
-  PrecompiledHeaders(const NvrtcLibrary& library, std::string folder) : library_(library), folder_(std::move(folder)) {}
+  // `folder` is private to this process; empty: nothing is kept. `limit_s`: CPU time that a request may take.
+  PrecompiledHeaders(const NvrtcLibrary& library, std::string folder, double limit_s)
+      : library_(library), folder_(std::move(folder)), limit_s_(limit_s) {}
 
   // Compiles the unit, `headers` (#include lines that may stand in front of it) from what is kept where that pays: they
   // are made when they are wanted for the second time and a unit with them took more than kWorthwhile_s. A unit that
-  // does not compile in this way is compiled as it stands, so no error is of our making.
+  // does not compile in this way is compiled as it stands, so no error is of our making. Where making them and a second
+  // attempt might reach the limit, they are not made.
   NvrtcResult compile(const NvrtcUnit& unit, const std::string& headers);
 
   static constexpr double kWorthwhile_s = 0.15;  // CPU time
@@ -39,6 +41,7 @@ class PrecompiledHeaders {
 
   const NvrtcLibrary& library_;
   const std::string folder_;
+  const double limit_s_;
   std::list<Entry> entries_;  // the most recently used one first
   int made_ = 0;
 };

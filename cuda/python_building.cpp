@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include "base/pattern.h"
@@ -135,10 +136,10 @@ class Builders {
   }
 
   // `'%s%s' % (head, text)`, `'{}{}'.format(head, text)`: another text that takes the one between `begin` and `end`.
-  std::optional<std::string> filled_in(std::size_t begin, std::size_t end) const {
+  std::optional<std::string> filled_in(std::size_t begin, std::size_t end) {
     const std::size_t next = code_.skip_blanks(end);
     const bool is_all = next >= text_.size() || std::string_view(",)]};").find(text_[next]) != std::string_view::npos ||
-                        code_.line_of(next) != code_.line_of(end);
+                        code_.word(end, next).find('\n') != std::string_view::npos;
     const bool is_kept =
         !is_all && text_[next] == '.' && is_one_of(kKeepingMethods, code_.word(next + 1, code_.end_of_word(next + 1)));
     if (!is_all && !is_kept) return std::nullopt;
@@ -149,7 +150,10 @@ class Builders {
     if (is_one_of(kBuilders, last_word_of(code_.callee_of(bracket))) && !is_told(bracket)) {
       return fmt::format(".{}(...) in line {}", last_word_of(code_.callee_of(bracket)), code_.line_of(bracket));
     }
-    const std::size_t before = code_.back_over_blanks(bracket);
+    if (!code_.callee_of(bracket).empty()) return std::nullopt;
+    const auto [entry, is_new] = in_front_.try_emplace(bracket);
+    if (is_new) entry->second = code_.back_over_blanks(bracket);
+    const std::size_t before = entry->second;
     return before > 0 && text_[before - 1] == '%' ? operator_unless_told(before - 1) : std::nullopt;
   }
 
@@ -222,6 +226,7 @@ class Builders {
   std::set<std::string, std::less<>> names_;  // of variables that hold a kernel's text, or a list of texts
   std::set<std::string, std::less<>> parts_;  // of those that hold one of a list
   std::set<std::size_t> brackets_;
+  std::map<std::size_t, std::size_t> in_front_;  // of brackets: where the blanks before them begin
 };
 
 }  // namespace

@@ -95,9 +95,55 @@ std::string join_continued(std::string_view source) {
   return joined;
 }
 
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// A number holds points and separators; one longer than this is taken for none.
+bool is_in_number(std::string_view text, std::size_t at) {
+  constexpr std::size_t kLongest = 64;
+  std::size_t begin = at;
+  while (begin > 0 && at - begin < kLongest &&
+         (is_word(text[begin - 1]) || text[begin - 1] == '\'' || text[begin - 1] == '.')) {
+    --begin;
+  }
+  return begin < at && std::isdigit(static_cast<unsigned char>(text[begin])) != 0;
+}
+
+// Finds the ends of raw strings, R"x(...)x".
+class RawStrings {
+ public:
+  explicit RawStrings(std::string_view text) : text_(text) {}
+
+  // From the quote at `at` to the one that ends it; 0 for any other string, and where no end is found.
+  std::size_t length(std::size_t at) {
+    if (at == 0 || text_[at - 1] != 'R' || searches_ == kMostSearches) return 0;
+    const std::size_t begin = at - std::min<std::size_t>(at, 4);
+    std::string_view prefix = text_.substr(begin, at - begin);
+    for (std::size_t i = prefix.size(); i > 0; --i) {
+      if (!is_word(prefix[i - 1])) {
+        prefix.remove_prefix(i);
+        break;
+      }
+    }
+    if (prefix != "R" && prefix != "u8R" && prefix != "uR" && prefix != "UR" && prefix != "LR") return 0;
+    const std::size_t open = text_.substr(0, at + 18).find('(', at);
+    if (open == std::string_view::npos) return 0;
+    const std::string close = ")" + std::string(text_.substr(at + 1, open - at - 1)) + "\"";
+    const std::size_t end = text_.find(close, open);
+    if (end != std::string_view::npos) return end + close.size() - at;
+    ++searches_;  // to the end of the text, in vain
+    return 0;
+  }
+
+ private:
+  static constexpr int kMostSearches = 64;
+  std::string_view text_;
+  int searches_ = 0;
+};
+
 // Blanks one character after another, keeping line ends; `keep_text` keeps string literals.
 std::string blank(std::string_view text, bool keep_text) {
   std::string out;
+  RawStrings raw_strings(text);
   Mode mode = Mode::code;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -123,8 +169,15 @@ std::string blank(std::string_view text, bool keep_text) {
       continue;
     }
     const bool quote = (c == '"' && mode != Mode::character) || (c == '\'' && mode != Mode::text);
-    const bool digit_separator =
-        c == '\'' && was_code && i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1]));
+    if (was_code && c == '"') {
+      if (const std::size_t length = raw_strings.length(i); length > 0) {
+        for (const char inner : text.substr(i, length)) out += keep_text || inner == '\n' ? inner : ' ';
+        out[out.size() - length] = out.back() = '"';
+        i += length - 1;
+        continue;
+      }
+    }
+    const bool digit_separator = c == '\'' && was_code && is_in_number(text, i);
     if (quote && !digit_separator && (was_code || in_text)) {
       mode = was_code ? (c == '"' ? Mode::text : Mode::character) : Mode::code;
       out += c;

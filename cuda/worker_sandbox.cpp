@@ -6,10 +6,13 @@
 #include <seccomp.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
 
 #include "cuda/call_filter.h"
@@ -75,25 +78,32 @@ bool enter_mount_namespace() {
   return mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
 }
 
-bool leads_to(const std::string& folder, const std::vector<std::string>& paths) {
-  char real[PATH_MAX];
-  for (const std::string& path : paths) {
-    const std::string whole = realpath(path.c_str(), real) != nullptr ? real : path;
-    if ((whole + "/").starts_with(folder + "/") || (path + "/").starts_with(folder + "/")) return true;
-  }
-  return false;
+bool can_read_all(const std::vector<std::string>& paths) {
+  return std::all_of(paths.begin(), paths.end(),
+                     [](const std::string& path) { return access(path.c_str(), R_OK) == 0; });
+}
+
+// A name that no source can guess: what lies in the folder depends on the sources before it.
+std::string secret_name() {
+  std::uint64_t bits[2] = {};
+  if (getrandom(bits, sizeof bits, 0) != sizeof bits) return {};
+  return std::to_string(bits[0]) + "-" + std::to_string(bits[1]);
 }
 
 }  // namespace
 
 std::string make_private_folder(std::size_t bytes, const std::vector<std::string>& readable) {
-  for (const std::string folder : {"/mnt", "/media", "/srv", "/var/tmp", "/tmp"}) {
+  const std::string name = secret_name();
+  if (name.empty() || !can_read_all(readable) || !enter_mount_namespace()) return {};
+  const std::string options = "mode=0711,size=" + std::to_string(bytes);
+  for (const std::string place : {"/mnt", "/media", "/srv", "/var/tmp", "/tmp"}) {
     struct stat status = {};
-    if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || leads_to(folder, readable)) continue;
-    if (!enter_mount_namespace()) return {};
-    const std::string options = "mode=1777,size=" + std::to_string(bytes);
-    const bool mounted = mount("none", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options.c_str()) == 0;
-    return mounted ? folder : std::string();
+    if (lstat(place.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) continue;
+    if (mount("none", place.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options.c_str()) != 0) return {};
+    const std::string folder = place + "/" + name;
+    // What is to be read may lie behind this place, also by a link.
+    if (can_read_all(readable) && mkdir(folder.c_str(), 0700) == 0 && chmod(folder.c_str(), 0777) == 0) return folder;
+    umount2(place.c_str(), MNT_DETACH);
   }
   return {};
 }

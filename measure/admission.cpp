@@ -54,13 +54,9 @@ class Admission {
 
   // What a kernel gives that reads its inputs with fewer digits and computes exactly must be refused on some set.
   void refuse_coarse_inputs() {
-    const auto holds_f64 = [](const TensorSpec& tensor) { return tensor.dtype == DataType::f64; };
-    const auto holds_f32 = [](const TensorSpec& tensor) { return tensor.dtype == DataType::f32; };
     // Outputs of f32 are no better for digits of the inputs that they cannot show.
-    const bool is_double =
-        std::ranges::any_of(pack_.inputs, holds_f64) && std::ranges::any_of(pack_.outputs, holds_f64);
-    if (is_double) refuse_inputs_of(kFloatFormat);
-    if (!is_double || std::ranges::any_of(pack_.inputs, holds_f32)) refuse_inputs_of(kHalfFormats[0]);
+    if (returns(DataType::f64)) refuse_inputs_of(kFloatFormat);
+    refuse_inputs_of(kHalfFormats[0]);
   }
 
   // A reference whose arithmetic is outside of `real` leaves values without an error that are no moved inputs.
@@ -155,8 +151,15 @@ class Admission {
     if (first_difference(pool_.check(), pool_[0].expected, outputs)) return;
     throw Error(ErrorKind::bad_data,
                 fmt::format("task {}, case {}: a candidate that returns {} would pass; tighten the tolerance or change "
-                            "the inputs",
-                            pack_.name, pool_.input_case().name, what));
+                            "the inputs{}",
+                            pack_.name, pool_.input_case().name, what,
+                            returns(DataType::f64) && returns(DataType::f32)
+                                ? "; outputs of f32 and of f64 need a task each, with a tolerance of its own"
+                                : ""));
+  }
+
+  bool returns(DataType type) const {
+    return std::ranges::any_of(pack_.outputs, [type](const TensorSpec& output) { return output.dtype == type; });
   }
 
   const TaskPack& pack_;

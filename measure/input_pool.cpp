@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
@@ -23,7 +24,8 @@ template <class T>
 void round_all(std::span<std::byte> bytes, int mantissa_bits) {
   auto* values = reinterpret_cast<T*>(bytes.data());
   for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
-    values[i] = static_cast<T>(rounded_to(static_cast<double>(values[i]), mantissa_bits));
+    const T rounded = static_cast<T>(rounded_to(static_cast<double>(values[i]), mantissa_bits));
+    if (std::isfinite(rounded)) values[i] = rounded;  // the largest of a type may be rounded to infinity
   }
 }
 

@@ -51,7 +51,8 @@ std::vector<LowPrecision> formats_below(std::span<const TensorSpec> tensors) {
   };
   std::vector<LowPrecision> formats;
   if (has(DataType::f64)) formats.push_back(kFloatFormat);
-  if (has(DataType::f32)) formats.insert(formats.end(), std::begin(kHalfFormats), std::end(kHalfFormats));
+  if (has(DataType::f64) || has(DataType::f32))
+    formats.insert(formats.end(), std::begin(kHalfFormats), std::end(kHalfFormats));
   return formats;
 }
 

@@ -16,8 +16,8 @@ struct LowPrecision {
 inline constexpr LowPrecision kFloatFormat = {"float", 23};
 inline constexpr LowPrecision kHalfFormats[] = {{"half", 10}, {"bfloat16", 7}};  // TF32 has the mantissa of half
 
-// What a kernel would compute with that is faster than these tensors' types: the next type below each floating one, and
-// bfloat16 below half. The widest comes first.
+// What a kernel would compute with that is faster than these tensors' types. The widest comes first; values that it
+// holds exactly may be coarse in the next one.
 std::vector<LowPrecision> formats_below(std::span<const TensorSpec> tensors);
 
 double rounded_to(double value, int mantissa_bits);

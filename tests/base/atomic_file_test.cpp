@@ -214,5 +214,11 @@ TEST(AtomicFolder, AKilledWriterLeavesAWholeFolderAndTheNextOneCleansUp) {
   EXPECT_EQ(folder.count(), 3U);
 }
 
+// /dev/zero has no end.
+TEST(ReadFile, RefusesDevices) {
+  EXPECT_ERROR(read_file("/dev/zero"), ErrorKind::bad_data, ::testing::HasSubstr("/dev/zero: a device; give a file"));
+  EXPECT_EQ(read_file("/dev/null"), "");
+}
+
 }  // namespace
 }  // namespace kc

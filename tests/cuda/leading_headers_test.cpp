@@ -37,7 +37,6 @@ TEST_F(LeadingHeadersTest, AreThoseAtTheHeadInTheirOrder) {
   EXPECT_EQ(of(std::string(kPlain) + kReduce + kKernel), std::string(kPlain) + kReduce);
   EXPECT_EQ(of("// text\n\n/* #include <no> */  #  include  <plain.h>  // why\n" + std::string(kKernel)), kPlain);
   EXPECT_EQ(of(std::string("#pragma once\n#line 7 \"x.cu\"\n") + kPlain), kPlain);
-  EXPECT_EQ(of("#include \\\n <plain.h>\n"), kPlain);
   EXPECT_EQ(of("#include <plain.h>\r\n__global__ void run();\r\n"), kPlain);
 }
 
@@ -101,6 +100,41 @@ TEST_F(LeadingHeadersTest, MayIncludeEachOther) {
   const std::string round = "#include <cub/round.cuh>\n";
   EXPECT_EQ(of("#define TILE 1\n" + round), round);
   EXPECT_EQ(of("#define ABOUT 2\n" + round), "");
+}
+
+// Where lines are not what they look like: comments, names and texts that go on behind a line's end, and macros of
+// code.
+TEST_F(LeadingHeadersTest, StayBehindWhatOnlyLooksLikeAMacro) {
+  for (const char* head : {"/* *\\\n/ #define CHECKED\n/* */\n", "#define CHECK\\\nED 1\n", "#include \\\n <plain.h>\n",
+                           "// why?"
+                           "?/\n",
+                           "#define X 3; _Pragma(\"pack(1)\")\nconstexpr int N = X;\n",
+                           "#define N N = 1; _Pragma(\"pack(1)\") int a\nconst int N = 3;\n",
+                           "#define int _Pragma(\"pack(1)\") int\nconst int N = 3;\n", "const N = 3;\n",
+                           "const int N = 3; int M;\n", "int N = 3;\n"}) {
+    EXPECT_EQ(of(std::string(head) + kPlain), "") << head;
+  }
+  EXPECT_EQ(of(std::string("#define S R\"(\n") + kPlain + ")\"\n"), "") << "it stands in a text";
+  EXPECT_EQ(of(std::string("#define Q L'\"' /*\n") + kPlain + "// */\n"), "") << "it stands in a comment";
+  EXPECT_EQ(of(std::string("#define D 1'000 /* ' */\n") + kPlain), kPlain);
+  EXPECT_EQ(of(std::string(kPlain) + "#define X \\\n 1\n" + kReduce), kPlain);
+}
+
+// What a candidate asks for is read once, by one name, and has an end.
+TEST_F(LeadingHeadersTest, HaveBounds) {
+  for (const char* other : {"#include <./plain.h>\n", "#include <cub//reduce.cuh>\n", "#include <cub/./reduce.cuh>\n",
+                            "#include </plain.h>\n", "#include <plain.h/>\n", "#include <.hidden>\n"}) {
+    EXPECT_EQ(of(other), "") << other;
+  }
+  std::string many, defines;
+  for (int i = 0; i < 10000; ++i) many += kPlain;
+  EXPECT_EQ(of(many).size(), 16 * std::string(kPlain).size());
+  for (int i = 0; i < 20000; ++i) defines += "#define A" + std::to_string(i) + " 1\n";
+  EXPECT_EQ(of(defines + kReduce), "");
+  EXPECT_EQ(of("const int" + std::string(100000, ' ') + "TILE = 1;\n" + kPlain), "");
+  std::string ints = "const";
+  for (int i = 0; i < 10000; ++i) ints += " int";
+  EXPECT_EQ(of(ints + " TILE = 1;\n" + kPlain), kPlain);
 }
 
 TEST_F(LeadingHeadersTest, OfAUnitOfOursStandBehindItsPrelude) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
+#include <string>
 
 #include "cuda/compiler.h"
 #include "tests/cuda/needs_nvrtc.h"
@@ -114,13 +116,52 @@ TEST_F(PrecompiledHeadersTest, KnowNothingOfWhatACandidateDefinesBeforeThem) {
 }
 
 TEST_F(PrecompiledHeadersTest, LieWhereNobodyElseSeesThem) {
+  const auto listing = [] {
+    std::set<std::string> paths;
+    for (const char* folder : {"/mnt", "/media", "/srv", "/var/tmp"}) {
+      std::error_code fault;
+      for (const auto& entry : std::filesystem::directory_iterator(folder, fault)) paths.insert(entry.path().string());
+    }
+    return paths;
+  };
+  const std::set<std::string> before = listing();
   for (int i = 1; i <= 3; ++i) compile(groups(i));
-  for (const char* folder : {"/mnt", "/media", "/srv"}) {
-    std::error_code fault;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, fault)) {
-      const std::string name = entry.path().filename().string();
-      EXPECT_FALSE(std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; }))
-          << entry.path();
+  EXPECT_EQ(listing(), before);
+}
+
+// A candidate must not see what the ones before it had.
+TEST_F(PrecompiledHeadersTest, HaveNoNameThatASourceCanGuess) {
+  const std::string ask = std::string(kGroups) +
+                          "#if __has_include(\"/mnt/0\") || __has_include(\"/media/0\") || __has_include(\"/srv/0\")\n"
+                          "#error seen\n#endif\nextern \"C\" __global__ void run(float* x) { x[0] = 1; }\n";
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(compile(ask + "// " + std::to_string(i) + "\n").ok);
+}
+
+TEST_F(PrecompiledHeadersTest, OfAFileWithAnOddNameAreReadAnew) {
+  const std::string text = std::string(kGroups) +
+                           "__device__ const char name[] = __FILE__;\n"
+                           "extern \"C\" __global__ void run(char* x) { int unused; x[0] = name[0]; }\n";
+  for (const char* name : {"a\\tb.cu", "a\"b.cu", ""}) {
+    std::string log;
+    for (int i = 0; i < 3; ++i) {
+      const CudaBinary binary =
+          compiler_->compile({name, text + std::string(static_cast<std::size_t>(i), '\n'), "sm_90a", {}});
+      ASSERT_TRUE(binary.ok) << binary.log;
+      if (i == 0) log = binary.log;
+      EXPECT_EQ(binary.log, log) << name;
+    }
+  }
+}
+
+// Memory that kept headers take is not a candidate's.
+TEST_F(PrecompiledHeadersTest, LeaveASourceItsMemory) {
+  options_.memory_limit_mb = 700;
+  compiler_ = std::make_unique<CudaCompiler>(options_);
+  for (const char* list : {kCub, kGroups}) {
+    for (int i = 0; i < 3; ++i) {
+      const CudaBinary binary = compile(
+          std::string(list) + "extern \"C\" __global__ void run(float* x) { x[0] = " + std::to_string(i) + "; }\n");
+      EXPECT_TRUE(binary.ok) << list << binary.log;
     }
   }
 }

@@ -83,6 +83,18 @@ TEST(Admission, RefusesATaskForDoublesThatTheDigitsOfFloatWouldPass) {
   EXPECT_NO_THROW(admit_task(load_task_pack(tight.path()), quick_options()));
 }
 
+// Whole numbers keep all their digits in float; that says nothing about half.
+TEST(Admission, TriesTheNextFormatWhereOneChangesNothing) {
+  std::string yaml = replaced(kTaskYaml, "relative: 1.0e-6, absolute: 1.0e-6", "relative: 1.0e-2, absolute: 1.0e-9");
+  yaml =
+      replaced(Pattern("f32").replaced(yaml, "f64"), "{kind: normal}", "{kind: integers, low: -100000, high: 100000}");
+  const auto in_double = [](const char* text) { return Pattern("float").replaced(text, "double"); };
+  expect_refused(TaskFiles(Files{{"task.yaml", yaml},
+                                 {"reference.cpp", in_double(kReferenceSource)},
+                                 {"honest.cpp", in_double(kHonestSource)}}),
+                 "its results with the digits of half");
+}
+
 TEST(Admission, WarnsAboutAToleranceThatTheSeedsErrorDoesNotExplain) {
   const TaskFiles files(Files{{"task.yaml", replaced(kTaskYaml, "relative: 1.0e-6", "relative: 2.0e-4")}});
   const TaskPack pack = load_task_pack(files.path());
@@ -152,6 +164,17 @@ TEST(Admission, RefusesATaskThatInputsOfHalfTheDigitsWouldPass) {
       replaced(yaml, "{kind: uniform}", "{kind: uniform}, check_generator: {kind: cancelling, octaves: 4}");
   const TaskFiles sound(files);
   EXPECT_NO_THROW(admit_task(load_task_pack(sound.path()), quick_options()));
+}
+
+// The largest values of f32 have no neighbour of fewer digits above them.
+TEST(Admission, AdmitsInputsNearTheEndOfTheirType) {
+  const std::string yaml = replaced(replaced(kTaskYaml, kFixedTolerance, "standard_errors: 6"), "{kind: normal}",
+                                    "{kind: uniform, low: 3.0e38, high: 3.4025e38}");
+  const TaskFiles files(
+      Files{{"task.yaml", yaml},
+            {"reference.cpp", replaced(kRoundedReference, "2.0 * real(x[i]) + 1.0", "0.5 * real(x[i])")},
+            {"honest.cpp", replaced(kHonestSource, "2.0f * x[i] + 1.0f", "0.5f * x[i]")}});
+  EXPECT_NO_THROW(admit_task(load_task_pack(files.path()), quick_options()));
 }
 
 TEST(Admission, WarnsAboutAReferenceThatComputesOutsideOfItsNumbers) {
