@@ -96,7 +96,8 @@ NvrtcResult PrecompiledHeaders::compile(const NvrtcUnit& unit, const std::string
     }
   }
   const double took_s = cpu_s() - start;
-  entry->is_due = !entry->is_lost && entry->path.empty() && took_s > kWorthwhile_s && took_s < limit_s_ / kShareOfLimit;
+  entry->is_due =
+      !entry->is_lost && entry->path.empty() && took_s > kWorthwhileSeconds && took_s < limit_s_ / kShareOfLimit;
   return result;
 }
 

@@ -17,13 +17,13 @@ class PrecompiledHeaders {
       : library_(library), folder_(std::move(folder)), limit_s_(limit_s) {}
 
   // Compiles the unit, `headers` (#include lines that may stand in front of it) from what is kept where that pays: they
-  // are made when they are wanted for the second time and a unit with them took more than kWorthwhile_s. A unit that
-  // does not compile in this way is compiled as it stands, so no error is of our making. Where making them and a second
-  // attempt might reach the limit, they are not made.
+  // are made when they are wanted for the second time and a unit with them took more than kWorthwhileSeconds. A unit
+  // that does not compile in this way is compiled as it stands, so no error is of our making. Where making them and a
+  // second attempt might reach the limit, they are not made.
   NvrtcResult compile(const NvrtcUnit& unit, const std::string& headers);
 
-  static constexpr double kWorthwhile_s = 0.15;  // CPU time
-  static constexpr std::size_t kKept = 3;        // files; the least recently used one goes
+  static constexpr double kWorthwhileSeconds = 0.15;  // CPU time
+  static constexpr std::size_t kKept = 3;             // files; the least recently used one goes
   static constexpr std::size_t kFolderBytes = std::size_t{768} << 20;
 
  private:
