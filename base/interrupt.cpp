@@ -40,8 +40,9 @@ void wait_for_signal(std::stop_source source) {
   char byte = 0;
   while (::read(wake_pipe[0], &byte, 1) < 0 && errno == EINTR) {
   }
-  source.request_stop();
+  // Said first: work that sees the token may end the process before this thread runs again.
   log::warning("interrupted: stopping at the next safe point; once more to end at once");
+  source.request_stop();
 }
 
 std::stop_source* install() {
