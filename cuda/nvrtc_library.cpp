@@ -39,6 +39,12 @@ NvrtcLibrary::NvrtcLibrary(const char* path, std::string& fault) {
   find("nvrtcGetCUBINSize", cubin_size_);
   find("nvrtcGetCUBIN", cubin_);
   find("nvrtcDestroyProgram", destroy_);
+  if (!fault.empty()) return;
+  // NVRTC opens its builtins by their bare name and has no path of its own to them: without this it finds those of an
+  // installed toolkit, of whatever version, or none.
+  const std::string folder = std::string(path).substr(0, std::string(path).rfind('/') + 1);
+  const std::string builtins = folder + "libnvrtc-builtins.so." + version().substr(std::string("NVRTC ").size());
+  dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 std::string NvrtcLibrary::version() const {

@@ -48,6 +48,24 @@ TEST_F(CompileWorkers, LeaveNothingBehind) {
   EXPECT_TRUE(workers_of(getpid()).empty());
 }
 
+// A machine with nothing but the wheel has no other place for them, and those of another version are not to be used.
+TEST_F(CompileWorkers, TakeTheBuiltinsBesideTheirLibrary) {
+  CudaCompiler compiler({});
+  ASSERT_TRUE(compiler.compile(source_number(0)).ok);
+  const std::vector<pid_t> workers = workers_of(getpid());
+  ASSERT_EQ(workers.size(), 1);
+  std::ifstream maps("/proc/" + std::to_string(workers[0]) + "/maps");
+  const std::string folder = std::filesystem::canonical(compiler.toolkit().nvrtc).parent_path().string() + "/";
+  int seen = 0;
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t name = line.find("libnvrtc-builtins");
+    if (name == std::string::npos) continue;
+    ++seen;
+    EXPECT_EQ(line.substr(line.find('/'), name - line.find('/')), folder);
+  }
+  EXPECT_GT(seen, 0);
+}
+
 TEST_F(CompileWorkers, OutliveTheThreadsThatStartedThem) {
   CudaCompiler compiler({});
   for (int round = 0; round < 3; ++round) {
