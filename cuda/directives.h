@@ -10,11 +10,15 @@ namespace kc {
 
 inline bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
+inline constexpr std::string_view kBlanks = " \t\r\v\f";
+
+inline std::string_view trim_front(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(kBlanks), text.size()));
+}
+
 inline std::string_view trim(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\v\f";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+  text = trim_front(text);
+  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
 }
 
 // Takes the word at the head of `rest` away.

@@ -17,9 +17,11 @@ namespace {
 
 // What host headers would have brought, and NVRTC does not know by itself.
 constexpr const char* kCompatibility =
-    R"(typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t;
+    R"(#ifdef __CUDACC_RTC__
+typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t;
 typedef unsigned short uint16_t; typedef int int32_t; typedef unsigned int uint32_t; typedef long long int64_t;
 typedef unsigned long long uint64_t; typedef unsigned long long uintptr_t; typedef unsigned int uint;
+#endif
 #define FLT_MAX 3.402823466e+38f
 #define FLT_MIN 1.175494351e-38f
 #define FLT_EPSILON 1.192092896e-07f

@@ -126,6 +126,16 @@ class Reading {
   std::string headers_;
 };
 
+// Whether all that stands on the line, from its first code on, is what it looks like: comments that go on in the next
+// one would take that along, and what begins a character or a raw string is told from a number by the compiler alone.
+bool is_plain_line(std::string_view code, std::string_view whole) {
+  const std::size_t first = code.size() - trim_front(code).size();
+  const std::string_view rest = whole.substr(first, whole.find("//", first) - first);
+  return trim(code).empty() ||
+         (rest.find("/*") == std::string_view::npos && rest.find('\'') == std::string_view::npos &&
+          rest.find("R\"") == std::string_view::npos);
+}
+
 // The lines that are read: up to one that goes on behind its end, or might (a trigraph), where words and comments are
 // not what they look like.
 std::string_view head_of(std::string_view unit, std::size_t source_begin) {
@@ -148,7 +158,7 @@ std::string LeadingHeaders::of(std::string_view unit, std::size_t source_begin) 
     return impl_->files.is_independent(name, names);
   });
   for_each_line(code_in_place(head), [&](std::size_t at, std::string_view line) {
-    if (at >= source_begin) return reading.line(line);
+    if (at >= source_begin) return is_plain_line(line, head.substr(at, line.size())) && reading.line(line);
     reading.ours(line);
     return true;
   });

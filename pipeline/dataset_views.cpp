@@ -160,6 +160,12 @@ int show_pairs(const std::string& file, const CommonOptions& common, const PairV
   const auto prompts = PromptTemplate::load(find_resource(template_file));
   const PairDraw draw = PairSampler(store, assign_parts(store, data.split), Part::train)
                             .draw_balanced({.count = view.count, .binning = data.binning}, RngStream(view.seed));
+  if (draw.rows.empty()) {
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: its training part holds no two kernels of a task that ran; `dataset split --set "
+                            "data.path={}` shows the parts, `--set data.split.test_fraction=0` leaves nothing out",
+                            file, file));
+  }
   for (const PairRow& row : draw.rows) {
     const Prompt prompt = prompts.render(prompt_request(store, row, hardware), style, wire);
     if (common.json) {

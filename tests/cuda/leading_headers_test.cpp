@@ -114,7 +114,14 @@ TEST_F(LeadingHeadersTest, StayBehindWhatOnlyLooksLikeAMacro) {
   }
   EXPECT_EQ(of(std::string("#define S R\"(\n") + kPlain + ")\"\n"), "") << "it stands in a text";
   EXPECT_EQ(of(std::string("#define Q L'\"' /*\n") + kPlain + "// */\n"), "") << "it stands in a comment";
-  EXPECT_EQ(of(std::string("#define D 1'000 /* ' */\n") + kPlain), kPlain);
+  const std::string rest = std::string(kPlain) + "//*/\n";
+  for (const char* head :
+       {"#define HOSTX /*\n*/ ", "#undef HOSTX /*\n*/ ", "#ifdef HOSTX /*\n*/ #endif\n", "#if 1\n#else /*\n*/ #endif\n",
+        "#if 1\n#endif /*\n*/", "const int HOSTX = 3; /*\n*/", "#define HOSTX .5'0/*'\n", "#define HOSTX 1e+a'0/*'\n",
+        "#define HOSTX '/*'\n", "#define HOSTX uR\"(\n"}) {
+    EXPECT_EQ(of(head + rest), "") << head;
+  }
+  EXPECT_EQ(of(std::string("#define D 1 // don't /* \n/* don't\n */ ") + kPlain), kPlain);
   EXPECT_EQ(of(std::string(kPlain) + "#define X \\\n 1\n" + kReduce), kPlain);
 }
 
