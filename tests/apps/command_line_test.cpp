@@ -12,6 +12,7 @@
 namespace kc::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 namespace fs = std::filesystem;
@@ -78,6 +79,17 @@ TEST_F(Programs, InspectCountsWhatTheStoreHolds) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("widen"));
   EXPECT_THAT(result.out, HasSubstr("deepen"));
+}
+
+TEST_F(Programs, PairsOfATrainingPartWithoutAnySaySo) {
+  Store store = synthetic_store();
+  store.measurements.resize(1);
+  write_store(path("one.h5"), store);
+  const ProgramResult none = run_program({"dataset", {"pairs", path("one.h5"), "--count", "3"}});
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, AllOf(HasSubstr("one.h5"), HasSubstr("no two kernels"), HasSubstr("dataset split")));
+  write_store(path("store.h5"), synthetic_store());
+  EXPECT_EQ(run_program({"dataset", {"pairs", path("store.h5"), "--count", "3"}}).exit_code, 0);
 }
 
 #ifdef KC_WITH_TORCH
