@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   kc::CommandLine& compare = add(line, "compare", "Which of two kernels is faster, and is the difference real?",
                                  kc::compare_command, arguments);
   add_device(compare, arguments);
-  compare.option("files", arguments.files, "two kernels of the task", true)
+  compare.option("files", arguments.files, "two kernels of the task: files, or names as label prints them", true)
       .option("--task", arguments.task, "name of the task pack", true);
   add(line, "check", "Admit task packs: reference, seed and tolerance are sound", kc::check_command, arguments)
       .option("--device", arguments.device, "host, or cuda: device code, as far as that needs no GPU")

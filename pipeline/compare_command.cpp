@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/suggest.h"
 #include "pipeline/compare_kernels.h"
 #include "pipeline/kernel_file.h"
 #include "pipeline/measure_setup.h"
@@ -25,8 +26,23 @@ TaskPack load_named_task(const MeasureArguments& arguments) {
                                             arguments.tasks, one ? "" : "/NAME/task.yaml", arguments.task));
 }
 
+// A kernel of the task by the name that labelling prints.
+Candidate named_candidate(const std::string& name, const TaskPack& task, const std::string& device) {
+  const TaskPack pack = device == "cuda" ? pack_for_device(task, device) : task;
+  std::vector<std::string> names;
+  for (Candidate& candidate : list_candidates(pack)) {
+    if (candidate.name == name) return {name, std::move(candidate.kernel), false, ""};
+    names.push_back(std::move(candidate.name));
+  }
+  throw Error(ErrorKind::usage,
+              fmt::format("'{}' is neither a file nor a kernel of task {}{}; kernels have the names that `measure "
+                          "label` prints, in quotes",
+                          name, task.name, did_you_mean(name, names)));
+}
+
 // The whole file as one source, so that the compiler's lines are the file's.
-Candidate read_candidate(const std::string& file) {
+Candidate read_candidate(const std::string& file, const TaskPack& task, const std::string& device) {
+  if (!std::filesystem::exists(file) && file.find(' ') != std::string::npos) return named_candidate(file, task, device);
   KernelText kernel = read_kernel_file(file);
   kernel.source = instantiated_source(kernel);
   kernel.parameters.clear();
@@ -41,11 +57,14 @@ bool takes_any_seed(const std::string& device) { return device == "host" || devi
 int compare_command(const CommonOptions& common, const MeasureArguments& arguments) {
   std::optional<DeviceOptions> options = read_device_options(common);
   if (!options) return 0;
-  if (arguments.files.size() != 2) throw Error(ErrorKind::usage, "give the two kernels to compare, as files");
-  const Candidate a = read_candidate(arguments.files[0]), b = read_candidate(arguments.files[1]);
+  if (arguments.files.size() != 2)
+    throw Error(ErrorKind::usage, "give the two kernels to compare: files, or names of the task's kernels");
+  const TaskPack task = load_named_task(arguments);
+  const Candidate a = read_candidate(arguments.files[0], task, arguments.device);
+  const Candidate b = read_candidate(arguments.files[1], task, arguments.device);
   options->token = remote_token(arguments.token_file);
   options->cache = false;
-  const OpenDevice device = open_device(arguments, *options, {load_named_task(arguments)});
+  const OpenDevice device = open_device(arguments, *options, {task});
   const KernelComparison comparison = compare_kernels(device.tasks.front(), a, b, *device.measurer,
                                                       takes_any_seed(arguments.device), interrupt_token());
   if (common.json) {

@@ -7,6 +7,7 @@
 namespace kc::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class CompareCommand : public ::testing::Test {
@@ -31,6 +32,24 @@ TEST_F(CompareCommand, AnotherTaskThanThePackIsAUsageError) {
   const ProgramResult result = compare(KC_SOURCE_DIR "/tasks/matmul", "softmax");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("tasks/matmul, found 'softmax'"));
+}
+
+// What labelling prints can be compared again without writing a file.
+TEST_F(CompareCommand, TakesKernelsOfTheTaskByTheirNames) {
+  const auto call = [](const std::string& a, const std::string& b) {
+    return run_program(
+        {"measure", {"compare", "--device", "fake", "--tasks", KC_SOURCE_DIR "/tasks", "--task", "softmax", a, b}});
+  };
+  const std::string name =
+      "softmax.cpp ALGORITHM=0 EXP=0 DIVIDE=0 VECTOR_WIDTH=1 ACCUMULATORS=1 ROW_BLOCK=1 DOUBLE_SUM=0";
+  const ProgramResult result = call(name, folder_.write("a.cpp", "// a\n"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr(name));
+  const ProgramResult wrong =
+      call(name, "softmax.cpp ALGORITHM=0 EXP=7 DIVIDE=0 VECTOR_WIDTH=1 ACCUMULATORS=1 ROW_BLOCK=1 DOUBLE_SUM=0");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, AllOf(HasSubstr("EXP=7"), HasSubstr("neither a file nor a kernel of task softmax"),
+                               HasSubstr("did you mean 'softmax.cpp ALGORITHM=0 EXP=")));
 }
 
 }  // namespace
