@@ -131,7 +131,9 @@ TEST_F(CudaCompilation, FindsTheToolkitsHeaders) {
 
 TEST_F(CudaCompilation, AnIncludeDisclosesNoFileOfTheMachine) {
   CudaCompiler compiler(options_);
-  if (!compiler.missing_isolation().empty()) GTEST_SKIP() << "no Landlock on this machine";
+  for (const std::string& piece : compiler.missing_isolation()) {
+    if (piece.starts_with("Landlock")) GTEST_SKIP() << "no Landlock on this machine";  // a user of its own is not it
+  }
   const TempFolder folder;
   const std::string secret = "kernelcast_secret_5839";
   folder.write("secret.h", secret + "\n");
