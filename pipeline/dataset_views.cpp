@@ -1,9 +1,11 @@
 #include "pipeline/dataset_views.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iostream>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -137,6 +139,22 @@ nlohmann::json to_json(const Store& store, const PairRow& row, const Prompt& pro
           {"user", prompt.user}};
 }
 
+// Why nothing was drawn: pairs are balanced over the bins, so few may ask for empty ones.
+Error no_pairs(const std::string& file, std::int64_t count, const std::array<std::int64_t, kBins>& available) {
+  const std::int64_t pairs = std::accumulate(available.begin(), available.end(), std::int64_t{0});
+  if (pairs > 0) {
+    return Error(ErrorKind::bad_data,
+                 fmt::format("{}: none of the {} pairs of its training part lies in a bin that --count {} asks for; "
+                             "--count {} asks for every bin",
+                             file, pairs, count, kBins));
+  }
+  return Error(ErrorKind::bad_data,
+               fmt::format("{}: its training part holds no two kernels of a task that ran; `dataset split --set "
+                           "data.path={}` shows the parts, and `--set data.split.test_fraction=0 --set "
+                           "data.split.validation_fraction=0` leaves nothing out",
+                           file, file));
+}
+
 }  // namespace
 
 int show_pairs(const std::string& file, const CommonOptions& common, const PairView& view) {
@@ -158,14 +176,9 @@ int show_pairs(const std::string& file, const CommonOptions& common, const PairV
   const Store store = read_store(file);
   const auto hardware = HardwareTable::load(find_resource(hardware_file));
   const auto prompts = PromptTemplate::load(find_resource(template_file));
-  const PairDraw draw = PairSampler(store, assign_parts(store, data.split), Part::train)
-                            .draw_balanced({.count = view.count, .binning = data.binning}, RngStream(view.seed));
-  if (draw.rows.empty()) {
-    throw Error(ErrorKind::bad_data,
-                fmt::format("{}: its training part holds no two kernels of a task that ran; `dataset split --set "
-                            "data.path={}` shows the parts, `--set data.split.test_fraction=0` leaves nothing out",
-                            file, file));
-  }
+  const PairSampler sampler(store, assign_parts(store, data.split), Part::train);
+  const PairDraw draw = sampler.draw_balanced({.count = view.count, .binning = data.binning}, RngStream(view.seed));
+  if (draw.rows.empty() && view.count > 0) throw no_pairs(file, view.count, sampler.available(data.binning));
   for (const PairRow& row : draw.rows) {
     const Prompt prompt = prompts.render(prompt_request(store, row, hardware), style, wire);
     if (common.json) {

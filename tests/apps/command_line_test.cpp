@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -83,11 +84,29 @@ TEST_F(Programs, InspectCountsWhatTheStoreHolds) {
 
 TEST_F(Programs, PairsOfATrainingPartWithoutAnySaySo) {
   Store store = synthetic_store();
+  // The fastest and the slowest of a task: one pair each way, in two of the eight bins, not those in the middle.
+  const auto last = std::ranges::find_if(store.measurements.rbegin(), store.measurements.rend(),
+                                         [&](const auto& row) { return row.task == store.measurements[0].task; });
+  store.measurements = {store.measurements[0], *last};
+  write_store(path("two.h5"), store);
+  int refused = 0;
+  for (const char* count : {"1", "2", "8"}) {
+    const ProgramResult few =
+        run_program({"dataset",
+                     {"pairs", path("two.h5"), "--count", count, "--set", "data.split.test_fraction=0", "--set",
+                      "data.split.validation_fraction=0"}});
+    if (few.exit_code == 0) continue;
+    ++refused;
+    EXPECT_STRNE(count, "8") << few.err;
+    EXPECT_THAT(few.err, AllOf(HasSubstr("none of the 2 pairs"), HasSubstr("--count 8 asks for every bin")));
+  }
+  EXPECT_GT(refused, 0);
   store.measurements.resize(1);
   write_store(path("one.h5"), store);
   const ProgramResult none = run_program({"dataset", {"pairs", path("one.h5"), "--count", "3"}});
   EXPECT_EQ(none.exit_code, 3);
   EXPECT_THAT(none.err, AllOf(HasSubstr("one.h5"), HasSubstr("no two kernels"), HasSubstr("dataset split")));
+  EXPECT_EQ(run_program({"dataset", {"pairs", path("one.h5"), "--count", "0"}}).exit_code, 0) << "none were asked for";
   write_store(path("store.h5"), synthetic_store());
   EXPECT_EQ(run_program({"dataset", {"pairs", path("store.h5"), "--count", "3"}}).exit_code, 0);
 }
