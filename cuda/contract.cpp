@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "cuda/directives.h"
 
 namespace kc {
 namespace {
@@ -17,8 +18,6 @@ constexpr std::size_t kMaxDirectives = 64;
 constexpr std::pair<std::string_view, DataType> kTypeNames[] = {{"f32", DataType::f32}, {"f64", DataType::f64},
                                                                 {"i32", DataType::i32}, {"i64", DataType::i64},
                                                                 {"u8", DataType::u8},   {"u32", DataType::u32}};
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 void skip_spaces(std::string_view& text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/pattern.h"
+#include "cuda/directives.h"
 #include "cuda/source_check.h"
 
 namespace kc {
@@ -22,8 +23,6 @@ constexpr std::size_t kLongestExpression = 500;  // definitions of definitions m
 constexpr std::size_t kLongestArguments = 4000;
 
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
-bool is_word(char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
 std::string on_one_line(std::string_view text) {
   std::string line = collapse_blanks(text);
   std::replace(line.begin(), line.end(), '\n', ' ');

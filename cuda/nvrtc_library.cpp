@@ -42,8 +42,9 @@ NvrtcLibrary::NvrtcLibrary(const char* path, std::string& fault) {
   if (!fault.empty()) return;
   // NVRTC opens its builtins by their bare name and has no path of its own to them: without this it finds those of an
   // installed toolkit, of whatever version, or none.
-  const std::string folder = std::string(path).substr(0, std::string(path).rfind('/') + 1);
-  const std::string builtins = folder + "libnvrtc-builtins.so." + version().substr(std::string("NVRTC ").size());
+  const std::string whole = path;
+  const std::string builtins =
+      whole.substr(0, whole.rfind('/') + 1) + "libnvrtc-builtins.so." + version().substr(std::string("NVRTC ").size());
   dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 

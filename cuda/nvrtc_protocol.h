@@ -1,9 +1,12 @@
 #pragma once
 // What the compile worker (kernelcast-nvrtc) and the harness say to each other (fields.h).
 //
-// hello, worker to harness: {"hello", "NVRTC 13.0", missing bits in decimal, whether it keeps headers: 1 or 0} or
-// {"failed", why} request: {file name, source, option, option, ...} reply: {result of nvrtcCompileProgram in decimal,
-// its name, log, cubin}
+// hello, worker to harness: {"hello", "NVRTC 13.0", missing bits in decimal, "1" if it keeps headers} or {"failed",
+// why}
+//
+// request: {file name, source, option, option, ...}
+//
+// reply: {result of nvrtcCompileProgram in decimal, its name, log, cubin}
 #include <string_view>
 
 #include "cuda/fields.h"

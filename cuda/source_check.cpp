@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/pattern.h"
+#include "cuda/directives.h"
 
 namespace kc {
 namespace {
@@ -45,13 +46,6 @@ const std::vector<std::pair<Pattern, const char*>>& compiled_rules() {
 
 int line_of(std::string_view text, std::size_t at) {
   return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
-}
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\v\f";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
 }
 
 bool skip(std::string_view& text, std::string_view word) {
@@ -95,8 +89,6 @@ std::string join_continued(std::string_view source) {
   return joined;
 }
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 // A number holds points and separators; one longer than this is taken for none.
 bool is_in_number(std::string_view text, std::size_t at) {
   constexpr std::size_t kLongest = 64;
@@ -116,14 +108,9 @@ class RawStrings {
   // From the quote at `at` to the one that ends it; 0 for any other string, and where no end is found.
   std::size_t length(std::size_t at) {
     if (at == 0 || text_[at - 1] != 'R' || searches_ == kMostSearches) return 0;
-    const std::size_t begin = at - std::min<std::size_t>(at, 4);
-    std::string_view prefix = text_.substr(begin, at - begin);
-    for (std::size_t i = prefix.size(); i > 0; --i) {
-      if (!is_word(prefix[i - 1])) {
-        prefix.remove_prefix(i);
-        break;
-      }
-    }
+    std::size_t begin = at;
+    while (begin > 0 && at - begin < 4 && is_word(text_[begin - 1])) --begin;
+    const std::string_view prefix = text_.substr(begin, at - begin);
     if (prefix != "R" && prefix != "u8R" && prefix != "uR" && prefix != "UR" && prefix != "LR") return 0;
     const std::size_t open = text_.substr(0, at + 18).find('(', at);
     if (open == std::string_view::npos) return 0;

@@ -1,6 +1,5 @@
 #include "cuda/worker_sandbox.h"
 
-#include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -16,6 +15,7 @@
 #include <cstdlib>
 
 #include "cuda/call_filter.h"
+#include "cuda/namespaces.h"
 #include "cuda/nvrtc_protocol.h"
 #include "measure/landlock.h"
 
@@ -57,25 +57,9 @@ bool become_another_user(const std::vector<std::string>& readable) {
          setresuid(kNobody, kNobody, kNobody) == 0;
 }
 
-bool write_text(const char* path, const std::string& text) {
-  const int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  close(fd);
-  return written;
-}
-
-// Without root inside a user namespace in which this user keeps its number.
+// Mounts that nobody else sees.
 bool enter_mount_namespace() {
-  const std::string user = std::to_string(geteuid()), group = std::to_string(getegid());
-  const bool root = geteuid() == 0;
-  if (unshare(CLONE_NEWNS | (root ? 0 : CLONE_NEWUSER)) != 0) return false;
-  if (!root) {
-    write_text("/proc/self/setgroups", "deny");
-    if (!write_text("/proc/self/uid_map", user + " " + user + " 1")) return false;
-    if (!write_text("/proc/self/gid_map", group + " " + group + " 1")) return false;
-  }
-  return mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+  return enter_own_namespaces(CLONE_NEWNS) && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
 }
 
 bool can_read_all(const std::vector<std::string>& paths) {
