@@ -64,15 +64,19 @@ void CoreHold::serve(int core) {
     held_.store(wanted, std::memory_order_release);
     const Clock::time_point end = Clock::now() + longest_;
     while (released_.load(std::memory_order_acquire) != wanted && Clock::now() < end) {
-      const std::uint32_t asked = asked_.load(std::memory_order_acquire);
-      if (asked != read_.load(std::memory_order_relaxed)) {
-        read_lines(bytes_);
-        read_.store(asked, std::memory_order_release);
-      }
+      read_if_asked();
       __builtin_ia32_pause();
     }
     done = wanted;
   }
+}
+
+void CoreHold::read_if_asked() {
+  Reading reading = reading_.load(std::memory_order_relaxed);
+  if (reading != Reading::asked) return;  // no exclusive access while it spins
+  if (!reading_.compare_exchange_strong(reading, Reading::underway, std::memory_order_acquire)) return;
+  read_lines(bytes_);
+  reading_.store(Reading::done, std::memory_order_release);
 }
 
 void CoreHold::hold() {
@@ -86,12 +90,17 @@ void CoreHold::hold() {
 bool CoreHold::read(std::span<const std::byte> bytes) {
   if (!works_) return false;
   bytes_ = bytes;
-  const std::uint32_t number = asked_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  reading_.store(Reading::asked, std::memory_order_release);
   const Clock::time_point end = Clock::now() + longest_;
-  while (read_.load(std::memory_order_acquire) != number) {
-    if (Clock::now() > end) return false;
+  while (reading_.load(std::memory_order_acquire) != Reading::done) {
+    // Withdrawn, or a later hold would read bytes that may be gone by then.
+    Reading asked = Reading::asked;
+    if (Clock::now() > end && reading_.compare_exchange_strong(asked, Reading::none, std::memory_order_relaxed)) {
+      return false;
+    }
     __builtin_ia32_pause();
   }
+  reading_.store(Reading::none, std::memory_order_relaxed);
   return true;
 }
 

@@ -24,20 +24,23 @@ class CoreHold {
   // Returns once the thread has the core. Nothing where it does not within `longest`: a turn is then as it was without.
   void hold();
   // To be called while the core is held: its caches read `bytes`, and whatever runs there next finds them warm, without
-  // having seen them. False when the hold was over before that.
+  // having seen them. False when the hold was over before that: nothing is read then, later neither. Returns within
+  // `longest` and what the reading takes.
   bool read(std::span<const std::byte> bytes);
   // The core goes back; does not wait for it. Nothing when it is not held.
   void release();
 
  private:
+  enum class Reading : std::uint32_t { none, asked, underway, done };
+
   void serve(int core);
+  void read_if_asked();
 
   std::atomic<std::uint32_t> wanted_{0};    // number of the hold that is asked for (a futex)
   std::atomic<std::uint32_t> held_{0};      // number of the hold that has begun
   std::atomic<std::uint32_t> released_{0};  // number of the last hold that is over
-  std::span<const std::byte> bytes_;        // to be read
-  std::atomic<std::uint32_t> asked_{0};     // number of the last reading that is asked for
-  std::atomic<std::uint32_t> read_{0};      // number of the last one that is done
+  std::span<const std::byte> bytes_;        // the thread's from `underway` to `done`, else the caller's
+  std::atomic<Reading> reading_{Reading::none};
   std::chrono::milliseconds longest_;
   std::atomic<bool> ends_{false};
   std::atomic<int> started_{0};  // 1: works, -1: does not
