@@ -37,8 +37,8 @@ TEST_F(CompareCommand, AnotherTaskThanThePackIsAUsageError) {
 // What labelling prints can be compared again without writing a file.
 TEST_F(CompareCommand, TakesKernelsOfTheTaskByTheirNames) {
   const auto call = [](const std::string& a, const std::string& b) {
-    return run_program(
-        {"measure", {"compare", "--device", "fake", "--tasks", KC_SOURCE_DIR "/tasks", "--task", "softmax", a, b}});
+    const std::string tasks = KC_SOURCE_DIR "/tasks";
+    return run_program({"measure", {"compare", "--device", "fake", "--tasks", tasks, "--task", "softmax", a, b}});
   };
   const std::string name =
       "softmax.cpp ALGORITHM=0 EXP=0 DIVIDE=0 VECTOR_WIDTH=1 ACCUMULATORS=1 ROW_BLOCK=1 DOUBLE_SUM=0";
