@@ -52,52 +52,51 @@ PrecompiledHeaders::Entry* PrecompiledHeaders::find(const NvrtcUnit& unit, const
   return &entries_.front();
 }
 
-void PrecompiledHeaders::drop(Entry& entry) {
+void PrecompiledHeaders::drop(Entry& entry, State state) {
   if (!entry.path.empty()) unlink(entry.path.c_str());
   entry.path.clear();
+  entry.state = state;
 }
 
 bool PrecompiledHeaders::make(Entry& entry, const NvrtcUnit& unit) {
   std::size_t kept = 0;
   for (Entry& other : entries_) {
-    if (!other.path.empty() && ++kept >= kKept) drop(other);
+    if (other.state == State::kept && ++kept >= kKept) drop(other, State::wanted_once);
   }
   entry.path = folder_ + "/" + std::to_string(made_++);
   const NvrtcResult result =
       library_.compile(with_option({unit.file, entry.headers, unit.options, {}}, "--create-pch=" + entry.path));
-  entry.is_due = false;
-  entry.is_lost = result.code != 0 || access(entry.path.c_str(), R_OK) != 0;
-  if (entry.is_lost) drop(entry);
-  return !entry.is_lost;
+  entry.state = State::kept;
+  if (result.code != 0 || access(entry.path.c_str(), R_OK) != 0) drop(entry, State::lost);
+  return entry.state == State::kept;
 }
 
 NvrtcResult PrecompiledHeaders::compile(const NvrtcUnit& unit, const std::string& headers) {
   if (folder_.empty() || headers.empty() || !is_plain_name(unit.file)) return library_.compile(unit);
   Entry* entry = find(unit, headers);
-  if (entry != nullptr && (!entry->path.empty() || (entry->is_due && make(*entry, unit)))) {
+  if (entry != nullptr && (entry->state == State::kept || (entry->state == State::due && make(*entry, unit)))) {
     NvrtcUnit behind = with_option(unit, "--use-pch=" + entry->path);
     behind.text = headers + "#line 1 \"" + unit.file + "\"\n" + unit.text;
     NvrtcResult result = library_.compile(behind);
     if (took(result, entry->path)) return result;
     // An error of the unit is no fault of the headers; that NVRTC did not take them is.
-    if (result.code == 0) {
-      drop(*entry);
-      entry->is_lost = true;
-    }
+    if (result.code == 0) drop(*entry, State::lost);
   }
   const double start = cpu_s();
   NvrtcResult result = library_.compile(unit);
   if (entry == nullptr) {
-    entries_.push_front({headers, unit.options, "", false, false});
+    entries_.push_front({headers, unit.options, State::wanted_once, ""});
     entry = &entries_.front();
     if (entries_.size() > kRemembered) {
-      drop(entries_.back());
+      drop(entries_.back(), State::wanted_once);
       entries_.pop_back();
     }
   }
   const double took_s = cpu_s() - start;
-  entry->is_due =
-      !entry->is_lost && entry->path.empty() && took_s > kWorthwhileSeconds && took_s < limit_s_ / kShareOfLimit;
+  if (entry->state == State::wanted_once || entry->state == State::due) {
+    const bool pays = took_s > kWorthwhileSeconds && took_s < limit_s_ / kShareOfLimit;
+    entry->state = pays ? State::due : State::wanted_once;
+  }
   return result;
 }
 

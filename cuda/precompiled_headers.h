@@ -27,17 +27,22 @@ class PrecompiledHeaders {
   static constexpr std::size_t kFolderBytes = std::size_t{768} << 20;
 
  private:
+  enum class State {
+    wanted_once,  // or given up for others; made when a unit shows that it pays
+    due,          // the next unit makes them
+    kept,
+    lost,  // NVRTC did not make them or did not take them up: never again
+  };
   struct Entry {
     std::string headers;
     std::vector<std::string> options;
-    std::string path;     // empty: not made
-    bool is_due = false;  // the next unit makes them
-    bool is_lost = false;
+    State state = State::wanted_once;
+    std::string path;  // while they are kept
   };
 
   Entry* find(const NvrtcUnit& unit, const std::string& headers);
   bool make(Entry& entry, const NvrtcUnit& unit);
-  void drop(Entry& entry);
+  void drop(Entry& entry, State state);
 
   const NvrtcLibrary& library_;
   const std::string folder_;

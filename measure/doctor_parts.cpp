@@ -11,10 +11,10 @@
 #include "base/error.h"
 #include "measure/cgroup.h"
 #include "measure/host_environment.h"
+#include "measure/label_timing.h"
 #include "measure/landlock.h"
 #include "measure/machine.h"
 #include "measure/process.h"
-#include "measure/process_noise.h"
 #include "measure/session.h"
 #include "measure/statistics.h"
 
@@ -49,9 +49,6 @@ constexpr Part kParts[] = {
 constexpr int kTrials = 7;
 constexpr double kQuietLog2 = 0.015;
 constexpr double kQuietShare = 0.05;
-// Of a label's last look, as time_label has it: three looks, eight processes, six degrees of earlier labels.
-constexpr double kLevel = 0.05 / 3;
-constexpr int kDegrees = 7 + 6;
 
 constexpr const char* kTrialKernel = R"(void NAME(const Case* c, const void* const* inputs, void* const* outputs) {
   const float* x = (const float*)inputs[0];
@@ -116,8 +113,7 @@ DoctorLine shared_core_line(const RoundTally& rounds) {
       fmt::format("{:.0f} % of {} rounds were timed while somebody else used the core{}", 100 * share, rounds.kept,
                   is_virtual ? "; a virtual machine, whose neighbours cannot all be seen" : "");
   if (share < kQuietShare && !is_virtual) return {"core", DoctorState::ok, detail, ""};
-  const double times =
-      std::exp2(student_t_quantile(kLevel, kDegrees) * std::sqrt(2.0) * session_log2(is_virtual ? 1 : share));
+  const double times = std::exp2(session_halfwidth(is_virtual ? 1 : share));
   return {"core", DoctorState::warning, detail,
           fmt::format("intervals of labels reach a factor of {:.2f} either way; end other programs, switch the core's "
                       "second thread off, or take a machine whose cores nobody shares",

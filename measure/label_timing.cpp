@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "measure/statistics.h"
@@ -26,6 +27,18 @@ struct CasePlan {
   std::size_t launches = 1;
   std::size_t rounds = 8;  // in a process
 };
+
+// Numbers of processes after which to look at the interval.
+std::vector<std::size_t> looks_at(std::size_t processes) {
+  std::vector<std::size_t> looks;
+  for (std::size_t look = kFirstLook; look < processes; look *= 2) looks.push_back(look);
+  looks.push_back(processes);
+  return looks;
+}
+
+// The level is divided among the looks (Bonferroni), so that stopping on a lucky one does not make intervals too
+// narrow.
+double level_of_look(const std::vector<std::size_t>& looks) { return kLevel / static_cast<double>(looks.size()); }
 
 class LabelTimer {
  public:
@@ -106,8 +119,7 @@ class LabelTimer {
       plan.rounds = std::clamp(rounds(processes_), std::min(kFewestRounds, plan_.process_rounds), plan_.process_rounds);
       plans_.push_back(plan);
     }
-    for (std::size_t look = kFirstLook; look < processes_; look *= 2) looks_.push_back(look);
-    looks_.push_back(processes_);
+    looks_ = looks_at(processes_);
   }
 
   std::optional<TimingFailure> time_process(std::size_t process) {
@@ -197,14 +209,13 @@ class LabelTimer {
     return times;
   }
 
-  // Whether what more processes can tell is known well enough. The level is divided among the looks (Bonferroni), so
-  // that stopping on a lucky one does not make intervals too narrow.
+  // Whether what more processes can tell is known well enough.
   bool look() {
     Measurement label;
     label.cases = timing_.cases;
     const auto interval = [&](double between_log2) {
       return label_interval(log2_speedup_scalar(label), timing_.process_log2, median_of(round_variances_), noise_,
-                            kLevel / static_cast<double>(looks_.size()), between_log2);
+                            level_of_look(looks_), between_log2);
     };
     RoundTally rounds = timing_.rounds;
     rounds += plan_.earlier;
@@ -221,11 +232,17 @@ class LabelTimer {
   std::vector<CasePlan> plans_;
   std::vector<double> round_variances_;
   std::size_t processes_ = 1;
-  std::vector<std::size_t> looks_;  // numbers of processes
+  std::vector<std::size_t> looks_;
   LabelTiming timing_;
 };
 
 }  // namespace
+
+double session_halfwidth(double disturbed_share) {
+  const int degrees = static_cast<int>(kMostProcesses) - 1 + ProcessNoise::kMostDegrees;
+  return student_t_quantile(level_of_look(looks_at(kMostProcesses)), degrees) * std::numbers::sqrt2 *
+         session_log2(disturbed_share);
+}
 
 void add_interval(const LabelTiming& timing, Facts& facts) {
   facts["processes"] = static_cast<double>(timing.process_log2.size());

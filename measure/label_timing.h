@@ -73,6 +73,10 @@ Expected<LabelTiming, TimingFailure> time_label(const LabelPlan& plan, LabelBenc
                                                 std::span<const double> candidate_estimates,
                                                 std::span<const double> seed_estimates, const ProcessNoise& noise);
 
+// What sessions alone leave of the halfwidth of a label's interval, in log2 S, at the last of the most looks: the
+// narrowest that a label gets where processes and rounds add nothing. `disturbed_share` as in session_log2.
+double session_halfwidth(double disturbed_share);
+
 // The facts processes, log2_low and log2_high.
 void add_interval(const LabelTiming& timing, Facts& facts);
 

@@ -7,7 +7,6 @@ namespace kc {
 namespace {
 
 constexpr std::size_t kRemembered = 64;     // labels: the machine changes
-constexpr double kMostDegrees = 6;          // candidates differ: their own processes must count
 constexpr double kUnknownVariance = 1e-4;   // of 1 %, before anything was measured
 constexpr double kSmallestVariance = 4e-6;  // of 0.2 %: what lies below is luck
 constexpr double kLeftOut = 0.1;            // of the labels, those that spread most: their own spread tells about them
@@ -37,7 +36,7 @@ double ProcessNoise::variance() const {
 double ProcessNoise::degrees() const {
   double sum = 0;
   for (const Spread& spread : spreads_) sum += spread.degrees;
-  return std::clamp(sum, 1.0, kMostDegrees);
+  return std::clamp(sum, 1.0, double{kMostDegrees});
 }
 
 double session_log2(double disturbed_share) {

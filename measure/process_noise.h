@@ -15,7 +15,9 @@ class ProcessNoise {
  public:
   void add(std::span<const double> process_log2);  // of one label; less than two say nothing
   double variance() const;                         // of one process's log2 S
-  double degrees() const;                          // that variance() counts for beside a label's own, at most 6
+  double degrees() const;  // that variance() counts for beside a label's own, at most kMostDegrees
+
+  static constexpr int kMostDegrees = 6;  // candidates differ: their own processes must count
 
  private:
   struct Spread {

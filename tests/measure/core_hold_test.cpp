@@ -77,14 +77,15 @@ TEST(CoreHold, AReadingThatCameTooLateIsWithdrawn) {
   const CorePair cores = choose_cores();
   if (cores.shared) GTEST_SKIP() << "one core only";
   const TimingThread elsewhere(cores.harness, false);
-  CoreHold hold(cores.runner, std::chrono::milliseconds(50));
+  CoreHold hold(cores.runner, std::chrono::milliseconds(500));
   if (!hold.works()) GTEST_SKIP() << "no right to real time";
   {
     const SharedMemory gone("kernelcast-test", 4096);
     EXPECT_FALSE(hold.read(gone.bytes())) << "held by nobody";
   }
-  const std::vector<std::byte> bytes(4096);
   hold.hold();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // for what the thread would do before it is asked
+  const std::vector<std::byte> bytes(4096);
   EXPECT_TRUE(hold.read(bytes));
   hold.release();
 }

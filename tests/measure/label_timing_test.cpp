@@ -93,6 +93,20 @@ TEST(LabelTiming, NeighboursThatCannotBeSeenWidenTheIntervalAsThoseThatAre) {
   EXPECT_GT(label.interval.halfwidth(), 2 * kSharedCoreLog2);
 }
 
+// What `measure doctor` promises.
+TEST(LabelTiming, TheLastLookOfAQuietLabelLeavesWhatSessionsLeave) {
+  ScriptedBench bench(steady(1e5, 2e5));
+  LabelPlan plan;
+  plan.target_halfwidth = 0;
+  plan.unseen_neighbours = true;
+  ProcessNoise known;
+  for (int i = 0; i < 4; ++i) known.add(std::vector<double>{0, 0.001, 0.002});
+  const ScriptedLabel label = label_of(bench, plan, known);
+  ASSERT_EQ(label.processes, 8);
+  EXPECT_GT(label.interval.halfwidth(), session_halfwidth(1));
+  EXPECT_LT(label.interval.halfwidth(), 1.01 * session_halfwidth(1));
+}
+
 TEST(LabelTiming, TheNumberOfRoundsFollowsFromTheBudget) {
   LabelPlan plan;
   plan.target_halfwidth = 0;
