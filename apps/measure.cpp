@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
       .option("--seed", arguments.seed, "seed of that draw")
       .option("--max-candidates", arguments.candidates, "stop after so many; 0: no limit")
       .option("--max-seconds", arguments.seconds, "stop after so many seconds of measuring; 0: no limit")
+      .option("--confirm", arguments.confirm, "measure so many of each task's fastest once more: the best is lucky")
       .flag("--again", arguments.again, "measure also what is stored already");
   kc::CommandLine& compare = add(line, "compare", "Which of two kernels is faster, and is the difference real?",
                                  kc::compare_command, arguments);

@@ -34,8 +34,7 @@ const std::vector<SmLimits>& admission_limits() {
 
 std::vector<CudaVariant> compile_variants(CudaCompiler& compiler, const TaskPack& pack, const SmLimits& limits,
                                           const std::stop_token& stop) {
-  std::vector<Candidate> candidates = list_candidates(pack);
-  for (Candidate& baseline : baseline_candidates(pack)) candidates.push_back(std::move(baseline));
+  const std::vector<Candidate> candidates = device_candidates(pack);
   const std::vector<CompiledCandidate> compiled = compile_candidates(compiler, pack, candidates, limits, stop);
   std::vector<CudaVariant> variants;
   for (std::size_t i = 0; i < candidates.size(); ++i) {

@@ -37,11 +37,17 @@ std::string baseline_text(const CudaBaseline& baseline) {
 
 std::vector<Candidate> baseline_candidates(const TaskPack& pack) {
   std::vector<Candidate> candidates;
-  if (!pack.cuda) return candidates;
+  if (!pack.cuda || pack.seed.language != "cuda") return candidates;
   for (const CudaBaseline& baseline : pack.cuda->baselines) {
     const std::string text = baseline_text(baseline);
     candidates.push_back({baseline.name, {"cuda", sha256_hex(text), text, {}}, false, ""});
   }
+  return candidates;
+}
+
+std::vector<Candidate> device_candidates(const TaskPack& pack) {
+  std::vector<Candidate> candidates = list_candidates(pack);
+  for (Candidate& baseline : baseline_candidates(pack)) candidates.push_back(std::move(baseline));
   return candidates;
 }
 

@@ -13,8 +13,11 @@ namespace kc {
 // "#pragma kernelcast library cublas sgemm(m: N, ...)": the text of a baseline.
 std::string baseline_text(const CudaBaseline& baseline);
 
-// One candidate for each baseline of the pack, named as the baseline.
+// One candidate for each baseline of the pack, named as the baseline; none of a pack of another device.
 std::vector<Candidate> baseline_candidates(const TaskPack& pack);
+
+// What a device measures of its pack (pack_for_device): list_candidates, and behind them the baselines of a GPU.
+std::vector<Candidate> device_candidates(const TaskPack& pack);
 
 // The baseline whose text this is, or null.
 const CudaBaseline* find_baseline(const TaskPack& pack, const std::string& source);

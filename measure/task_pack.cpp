@@ -259,6 +259,13 @@ TaskPack pack_for_device(const TaskPack& pack, const std::string& device) {
   return own;
 }
 
+std::optional<TaskPack> pack_for_admission(const TaskPack& pack, const std::string& device) {
+  if (!pack.supports("host")) return std::nullopt;
+  TaskPack own = pack_for_device(pack, "host");
+  own.cases = pack_for_device(pack, device).cases;
+  return own;
+}
+
 std::vector<TaskPack> load_task_packs(const std::filesystem::path& root) {
   std::set<std::filesystem::path> folders;
   if (std::filesystem::is_directory(root)) {

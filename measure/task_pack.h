@@ -117,6 +117,10 @@ std::vector<TaskPack> load_task_packs(const std::filesystem::path& root);  // ev
 // by the pack's seed), in a fixed order.
 std::vector<Candidate> list_candidates(const TaskPack& pack);
 
+// What a CPU can admit of a pack for a device (admit_task): reference, tolerance and the host's seed on the device's
+// cases. Nothing where the host has no part in the task.
+std::optional<TaskPack> pack_for_admission(const TaskPack& pack, const std::string& device);
+
 // "c" for a file name that ends in .c, else "cpp".
 std::string host_language(const std::string& file);
 bool has_c_sources(const TaskPack& pack);

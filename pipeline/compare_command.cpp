@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/suggest.h"
+#include "cuda/baseline.h"
 #include "pipeline/compare_kernels.h"
 #include "pipeline/kernel_file.h"
 #include "pipeline/measure_setup.h"
@@ -26,11 +27,10 @@ TaskPack load_named_task(const MeasureArguments& arguments) {
                                             arguments.tasks, one ? "" : "/NAME/task.yaml", arguments.task));
 }
 
-// A kernel of the task by the name that labelling prints.
-Candidate named_candidate(const std::string& name, const TaskPack& task, const std::string& device) {
-  const TaskPack pack = device == "cuda" ? pack_for_device(task, device) : task;
+// A kernel or a baseline of the task, as the device sees it, by the name that labelling prints.
+Candidate named_candidate(const std::string& name, const TaskPack& task) {
   std::vector<std::string> names;
-  for (Candidate& candidate : list_candidates(pack)) {
+  for (Candidate& candidate : device_candidates(task)) {
     if (candidate.name == name) return {name, std::move(candidate.kernel), false, ""};
     names.push_back(std::move(candidate.name));
   }
@@ -41,8 +41,8 @@ Candidate named_candidate(const std::string& name, const TaskPack& task, const s
 }
 
 // The whole file as one source, so that the compiler's lines are the file's.
-Candidate read_candidate(const std::string& file, const TaskPack& task, const std::string& device) {
-  if (!std::filesystem::exists(file) && file.find(' ') != std::string::npos) return named_candidate(file, task, device);
+Candidate read_candidate(const std::string& file, const TaskPack& task) {
+  if (!std::filesystem::exists(file)) return named_candidate(file, task);
   KernelText kernel = read_kernel_file(file);
   kernel.source = instantiated_source(kernel);
   kernel.parameters.clear();
@@ -60,13 +60,14 @@ int compare_command(const CommonOptions& common, const MeasureArguments& argumen
   if (arguments.files.size() != 2)
     throw Error(ErrorKind::usage, "give the two kernels to compare: files, or names of the task's kernels");
   const TaskPack task = load_named_task(arguments);
-  const Candidate a = read_candidate(arguments.files[0], task, arguments.device);
-  const Candidate b = read_candidate(arguments.files[1], task, arguments.device);
   options->token = remote_token(arguments.token_file);
   options->cache = false;
   const OpenDevice device = open_device(arguments, *options, {task});
-  const KernelComparison comparison = compare_kernels(device.tasks.front(), a, b, *device.measurer,
-                                                      takes_any_seed(arguments.device), interrupt_token());
+  const TaskPack& own = device.tasks.front();
+  const Candidate a = read_candidate(arguments.files[0], own);
+  const Candidate b = read_candidate(arguments.files[1], own);
+  const KernelComparison comparison =
+      compare_kernels(own, a, b, *device.measurer, takes_any_seed(arguments.device), interrupt_token());
   if (common.json) {
     std::cout << to_json(comparison).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   } else {

@@ -77,6 +77,10 @@ std::string kind_of_device(const std::string& name, const Measurer& measurer) {
   return cuda_index(split(name).front()) ? "cuda" : measurer.kind();
 }
 
+bool measures_here(const std::string& name) {
+  return std::ranges::all_of(split(name), [](const std::string& one) { return one == "host" || cuda_index(one); });
+}
+
 std::unique_ptr<Measurer> make_device(const std::string& device, const DeviceOptions& options) {
   const std::vector<std::string> names = split(device);
   std::unique_ptr<Measurer> measurer;

@@ -31,6 +31,9 @@ std::optional<int> cuda_index(const std::string& device);
 // The device that `name` opened as, as task packs name it: host or cuda.
 std::string kind_of_device(const std::string& name, const Measurer& measurer);
 
+// Whether this machine's programs do the measuring: all of `name` is host or cuda[:N].
+bool measures_here(const std::string& name);
+
 // One device, or a pool of those that commas separate; with a cache in front of it, and a budget where one is set.
 // Error{usage} for an unknown name, Error{environment} when the device is not there.
 std::unique_ptr<Measurer> make_device(const std::string& device, const DeviceOptions& options);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/table.h"
+#include "pipeline/confirming.h"
 #include "pipeline/labelling.h"
 #include "pipeline/measure_setup.h"
 #include "pipeline/resources.h"
@@ -42,7 +43,18 @@ void check_arguments(const MeasureArguments& arguments) {
   if (arguments.limit < 0) throw Error(ErrorKind::usage, "--limit counts candidates of each task; 0 means all");
   if (arguments.candidates < 0 || !(arguments.seconds >= 0))
     throw Error(ErrorKind::usage, "--max-candidates and --max-seconds are limits; 0 means none");
+  if (arguments.confirm < 0) throw Error(ErrorKind::usage, "--confirm counts kernels of each task; 0 means none");
   if (arguments.out.empty()) throw Error(ErrorKind::usage, "give --out FILE.h5, where the labels go");
+}
+
+// From a device that has not seen them: a cache would answer with the first label.
+std::vector<ConfirmedKernel> confirm(const MeasureArguments& arguments, DeviceOptions options,
+                                     const std::vector<TaskPack>& tasks) {
+  options.cache = false;
+  options.budget = {};
+  const auto measurer = make_device(arguments.device, options);
+  return confirm_fastest(tasks, *measurer, arguments.out, static_cast<std::size_t>(arguments.confirm),
+                         interrupt_token());
 }
 
 }  // namespace
@@ -57,19 +69,22 @@ int label_command(const CommonOptions& common, const MeasureArguments& arguments
   options->known = arguments.reuse;
   options->budget = {arguments.candidates, arguments.seconds};
   options->cache = !arguments.again;
-  const OpenDevice device = open_device(arguments, *options, load_tasks(arguments.tasks));
-  if (arguments.device == "host") {
-    for (const TaskPack& task : device.tasks) admit_task(task, options->host);
-  }
+  const std::vector<TaskPack> tasks = load_tasks(arguments.tasks);
+  const OpenDevice device = open_device(arguments, *options, tasks);
+  if (measures_here(arguments.device)) admit_tasks(tasks, device, options->host);
   const LabelReport report = label_tasks(device.tasks, *device.measurer, out,
                                          {.limit_per_task = arguments.limit,
                                           .seed = static_cast<std::uint64_t>(arguments.seed),
                                           .measure_again = arguments.again},
                                          interrupt_token());
+  if (!common.json) print_report(report, arguments.out);
+  std::vector<ConfirmedKernel> confirmed;
+  if (arguments.confirm > 0) confirmed = confirm(arguments, *options, device.tasks);
+  if (!confirmed.empty() && !common.json) std::cout << "\n" << confirmed_table(confirmed);
   if (common.json) {
-    std::cout << to_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  } else {
-    print_report(report, arguments.out);
+    nlohmann::json json = to_json(report);
+    if (arguments.confirm > 0) json["confirmed"] = to_json(confirmed);
+    std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   }
   return 0;
 }

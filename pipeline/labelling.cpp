@@ -8,6 +8,7 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/rng.h"
+#include "cuda/baseline.h"
 #include "measure/budget.h"
 
 namespace kc {
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::size_t kChunk = 64;  // candidates handed to the measurer at once
 
-std::vector<Candidate> choose_candidates(const TaskPack& task, const LabelOptions& options) {
+std::vector<Candidate> draw_candidates(const TaskPack& task, const LabelOptions& options) {
   std::vector<Candidate> candidates = list_candidates(task);
   if (options.limit_per_task <= 0 || candidates.size() <= static_cast<std::size_t>(options.limit_per_task))
     return candidates;
@@ -26,6 +27,13 @@ std::vector<Candidate> choose_candidates(const TaskPack& task, const LabelOption
   others.resize(static_cast<std::size_t>(options.limit_per_task) - 1);
   others.insert(others.begin(), candidates.front());
   return others;
+}
+
+// Baselines stay, whatever the limit: they are what the others are compared with.
+std::vector<Candidate> choose_candidates(const TaskPack& task, const LabelOptions& options) {
+  std::vector<Candidate> candidates = draw_candidates(task, options);
+  for (Candidate& baseline : baseline_candidates(task)) candidates.push_back(std::move(baseline));
+  return candidates;
 }
 
 Measurement key_of(const TaskPack& task, const Candidate& candidate, const Measurer& measurer) {

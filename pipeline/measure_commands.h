@@ -20,6 +20,7 @@ struct MeasureArguments {
   std::int64_t candidates = 0;        // label: budget; 0: none
   double seconds = 0;                 // label: budget; 0: none
   bool again = false;                 // label: also what is stored
+  std::int64_t confirm = 0;           // label: so many of each task's fastest once more
   std::string task;                   // compare: name of a pack in `tasks`
   std::vector<std::string> files;     // compare: two kernels; extract: foreign sources
   std::string address = "127.0.0.1";  // serve

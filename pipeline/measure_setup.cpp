@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "cuda/cuda_device.h"
 #include "pipeline/dataset_views.h"
 #include "pipeline/resources.h"
@@ -28,8 +29,9 @@ std::vector<TaskPack> load_tasks(const std::string& path) {
 
 OpenDevice open_device(const MeasureArguments& arguments, const DeviceOptions& options,
                        const std::vector<TaskPack>& tasks) {
-  OpenDevice device{make_device(arguments.device, options), {}};
-  const std::string kind = kind_of_device(arguments.device, *device.measurer);
+  OpenDevice device{make_device(arguments.device, options), {}, ""};
+  device.kind = kind_of_device(arguments.device, *device.measurer);
+  const std::string& kind = device.kind;
   std::vector<std::string> left_out;
   for (const TaskPack& task : tasks) {
     if (task.supports(kind)) {
@@ -45,6 +47,20 @@ OpenDevice open_device(const MeasureArguments& arguments, const DeviceOptions& o
     log::warning(fmt::format("left out, because they are not for the device {}: {}", kind, fmt::join(left_out, ", ")));
   }
   return device;
+}
+
+void admit_tasks(const std::vector<TaskPack>& tasks, const OpenDevice& device, const HostOptions& options) {
+  Progress progress("admitting", static_cast<std::int64_t>(device.tasks.size()), "tasks");
+  for (const TaskPack& task : tasks) {
+    if (!task.supports(device.kind)) continue;
+    if (const std::optional<TaskPack> pack = pack_for_admission(task, device.kind)) {
+      admit_task(*pack, options);
+    } else {
+      log::warning(fmt::format("task {} is measured without being admitted: it has no seed for the host", task.name));
+    }
+    progress.advance(1, task.name);
+  }
+  progress.finish();
 }
 
 }  // namespace kc

@@ -18,10 +18,15 @@ std::vector<TaskPack> load_tasks(const std::string& path);
 struct OpenDevice {
   std::unique_ptr<Measurer> measurer;
   std::vector<TaskPack> tasks;  // those that the device supports, as it sees them
+  std::string kind;             // host or cuda
 };
 
 // Opens the device and leaves out, with a warning, the tasks that do not name it; Error{bad_data} when none is left.
 OpenDevice open_device(const MeasureArguments& arguments, const DeviceOptions& options,
                        const std::vector<TaskPack>& tasks);
+
+// Admits the device's tasks on its cases, as far as this machine's CPU can; `tasks` are those it was opened for.
+// Error{bad_data} as admit_task; a warning for tasks without a part for the host.
+void admit_tasks(const std::vector<TaskPack>& tasks, const OpenDevice& device, const HostOptions& options);
 
 }  // namespace kc

@@ -26,10 +26,9 @@ int serve_command(const CommonOptions& common, const MeasureArguments& arguments
   serve.address = arguments.address;
   serve.port = static_cast<int>(arguments.port);
   serve.token = read_token_file(arguments.token_file, true);
-  const OpenDevice device = open_device(arguments, *options, load_tasks(arguments.tasks));
-  if (arguments.device == "host") {
-    for (const TaskPack& task : device.tasks) admit_task(task, options->host);
-  }
+  const std::vector<TaskPack> tasks = load_tasks(arguments.tasks);
+  const OpenDevice device = open_device(arguments, *options, tasks);
+  if (measures_here(arguments.device)) admit_tasks(tasks, device, options->host);
   MeasureServer server(*device.measurer, device.tasks, serve);
   if (serve.address != "127.0.0.1" && serve.address != "::1" && serve.address != "localhost") {
     log::warning(

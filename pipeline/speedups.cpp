@@ -18,6 +18,20 @@ Log2Estimate log2_speedup(const Measurement& measurement) {
   return {log2_speedup_scalar(measurement), interval.low, interval.high};
 }
 
+std::optional<Log2Estimate> find_speedup(const Measurement& measurement) {
+  const auto has_no_reference = [](const CaseTiming& timing) { return timing.reference_ns.empty(); };
+  if (measurement.status != MeasurementStatus::ok || std::ranges::any_of(measurement.cases, has_no_reference)) {
+    return std::nullopt;
+  }
+  try {
+    const Log2Estimate log2 = log2_speedup(measurement);
+    bin_of(std::exp2(log2.value));
+    return log2;
+  } catch (const Error&) {
+    return std::nullopt;  // times of another machine that are none are stored as they came
+  }
+}
+
 std::string ratio_text(const Log2Estimate& log2) {
   return fmt::format("{:.4g} [{:.4g}, {:.4g}]", std::exp2(log2.value), std::exp2(log2.low), std::exp2(log2.high));
 }
@@ -32,17 +46,10 @@ void put_ratio(nlohmann::json& json, const std::string& name, const Log2Estimate
 }
 
 void FastestKernels::add(const Measurement& measurement, bool is_seed) {
-  const auto has_no_reference = [](const CaseTiming& timing) { return timing.reference_ns.empty(); };
-  if (is_seed || measurement.status != MeasurementStatus::ok ||
-      std::ranges::any_of(measurement.cases, has_no_reference))
-    return;
-  Kernel kernel{measurement.kernel_name, {}, 0};
-  try {
-    kernel.log2 = log2_speedup(measurement);
-    kernel.bin = bin_of(std::exp2(kernel.log2.value));
-  } catch (const Error&) {
-    return;  // times of another machine that are none are stored as they came, and must not end a labelling here
-  }
+  if (is_seed) return;
+  const auto log2 = find_speedup(measurement);
+  if (!log2) return;
+  Kernel kernel{measurement.kernel_name, *log2, bin_of(std::exp2(log2->value))};
   std::vector<Kernel>& kernels = tasks_[measurement.task];
   const auto slower = [](const Kernel& a, const Kernel& b) { return a.log2.value > b.log2.value; };
   kernels.insert(std::upper_bound(kernels.begin(), kernels.end(), kernel, slower), std::move(kernel));

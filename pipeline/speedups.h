@@ -2,6 +2,7 @@
 // How a speedup is shown: with its interval and its bin.
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct Log2Estimate {
 
 // Of the kernel against what was timed beside it. Error{bad_data} as log2_speedup_scalar.
 Log2Estimate log2_speedup(const Measurement& measurement);
+
+// Nothing for what is not ok, was timed beside nothing, or has times that are none.
+std::optional<Log2Estimate> find_speedup(const Measurement& measurement);
 
 // "2.04 [1.98, 2.11]".
 std::string ratio_text(const Log2Estimate& log2);

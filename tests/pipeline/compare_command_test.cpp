@@ -48,6 +48,7 @@ TEST_F(CompareCommand, TakesKernelsOfTheTaskByTheirNames) {
   const ProgramResult wrong =
       call(name, "softmax.cpp ALGORITHM=0 EXP=7 DIVIDE=0 VECTOR_WIDTH=1 ACCUMULATORS=1 ROW_BLOCK=1 DOUBLE_SUM=0");
   EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_EQ(call(name, "absent.cpp").exit_code, 2);
   EXPECT_THAT(wrong.err, AllOf(HasSubstr("EXP=7"), HasSubstr("neither a file nor a kernel of task softmax"),
                                HasSubstr("did you mean 'softmax.cpp ALGORITHM=0 EXP=")));
 }

@@ -181,6 +181,23 @@ TEST_F(Labelling, ALimitDrawsTheSameCandidatesAndKeepsTheSeed) {
   EXPECT_EQ(read_store(folder_ / "out.h5").measurements.front().kernel.parameters, (Parameters{{"WIDTH", "1"}}));
 }
 
+TEST_F(Labelling, LibraryBaselinesOfAGpuAreMeasuredWhateverTheLimit) {
+  const TaskPack matmul = load_task_pack(std::filesystem::path(KC_SOURCE_DIR) / "tasks/matmul");
+  const auto names = [&](const std::string& device) {
+    tasks_ = {pack_for_device(matmul, device)};
+    FakeMeasurer measurer;
+    measurer.harness = "fake " + device;
+    label(measurer, {.limit_per_task = 1});
+    std::vector<std::string> stored;
+    for (const Measurement& m : read_store(folder_ / "out.h5").measurements) {
+      if (m.provenance.harness_version == measurer.harness) stored.push_back(m.kernel_name);
+    }
+    return stored;
+  };
+  EXPECT_THAT(names("host"), ::testing::SizeIs(1));
+  EXPECT_THAT(names("cuda"), ::testing::ElementsAre(matmul.cuda->seed_name, "cublas"));
+}
+
 TEST_F(Labelling, AnUnexpectedStatusIsReportedByName) {
   tasks_.front() = load_task_pack(folder_ / "task");
   folder_.write("task/wrong.cpp", "// wrong\n");
