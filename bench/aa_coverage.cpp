@@ -1,11 +1,12 @@
 // Do intervals of labels cover the truth? Times each task's seed against other processes with the same library, where
 // log2 S is 0, with everything that a label has: several processes, looks, the stopping rule.
-//   aa_coverage --tasks tasks --pairs 2000 --out bench/results/aa-coverage.json
+//   aa_coverage run --tasks tasks --pairs 2000 --out bench/results/aa-coverage.json
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -25,13 +26,15 @@ constexpr std::int64_t kSessionPairs = 12;
 struct Arguments {
   std::string tasks = "tasks", out;
   std::int64_t pairs = 2000;
+  double target_log2 = kc::HostOptions{}.target_log2_halfwidth;
 };
 
 struct Trial {
   std::string task;
-  double log2 = 0, low = 0, high = 0, processes = 0, seconds = 0;
-  std::size_t rounds = 0;
+  double log2 = 0, low = 0, high = 0, within_session = 0, seconds = 0;
+  int processes = 0;
   bool covered() const { return low <= 0 && high >= 0; }
+  bool covered_within_session() const { return std::fabs(log2) <= within_session; }
 };
 
 using Clock = std::chrono::steady_clock;
@@ -53,17 +56,21 @@ void run_session(const kc::CompileEnvironment& environment, const kc::HostTask& 
     const kc::Measurement pair = session.measure(task.seed_folder);
     if (pair.status != kc::MeasurementStatus::ok) throw kc::Error(kc::ErrorKind::check_failed, pair.log);
     trials.push_back({task.pack->name, kc::log2_speedup_scalar(pair), pair.facts.at("log2_low"),
-                      pair.facts.at("log2_high"), pair.facts.at("processes"), seconds_since(start),
-                      pair.cases[0].candidate_ns.size()});
+                      pair.facts.at("log2_high"), pair.facts.at("within_session_log2_halfwidth"), seconds_since(start),
+                      static_cast<int>(pair.facts.at("processes"))});
   }
 }
 
 nlohmann::json summary(const std::vector<Trial>& trials) {
-  std::vector<double> widths, errors, seconds;
-  double covered = 0, processes = 0;
+  std::vector<double> widths, within, errors, seconds;
+  double covered = 0, covered_within = 0, processes = 0;
+  std::map<std::string, int> stopped;  // by processes
   for (const Trial& trial : trials) {
     covered += trial.covered() ? 1 : 0;
+    covered_within += trial.covered_within_session() ? 1 : 0;
     processes += trial.processes;
+    ++stopped[std::to_string(trial.processes)];
+    within.push_back(trial.within_session);
     widths.push_back((trial.high - trial.low) / 2);
     errors.push_back(std::fabs(trial.log2));
     seconds.push_back(trial.seconds);
@@ -72,6 +79,9 @@ nlohmann::json summary(const std::vector<Trial>& trials) {
   return {{"pairs", trials.size()},
           {"coverage", covered / count},
           {"median_halfwidth_log2", kc::median_of(widths)},
+          {"coverage_within_session", covered_within / count},
+          {"median_within_session_log2", kc::median_of(within)},
+          {"pairs_by_processes", stopped},
           {"median_error_log2", kc::median_of(errors)},
           {"largest_error_log2", *std::max_element(errors.begin(), errors.end())},
           {"processes", processes / count},
@@ -83,16 +93,22 @@ std::vector<std::string> row_of(const std::string& name, const nlohmann::json& s
           fmt::format("{}", s["pairs"].get<int>()),
           fmt::format("{:.1f} %", 100 * s["coverage"].get<double>()),
           fmt::format("{:.4f}", s["median_halfwidth_log2"].get<double>()),
+          fmt::format("{:.1f} %", 100 * s["coverage_within_session"].get<double>()),
+          fmt::format("{:.4f}", s["median_within_session_log2"].get<double>()),
           fmt::format("{:.4f}", s["median_error_log2"].get<double>()),
           fmt::format("{:.4f}", s["largest_error_log2"].get<double>()),
           fmt::format("{:.2f}", s["processes"].get<double>()),
           fmt::format("{:.3f}", s["median_seconds"].get<double>())};
 }
 
-void report(const std::vector<Trial>& trials, const std::vector<kc::TaskPack>& packs, const std::string& out,
-            bool as_json) {
-  kc::Table table({"task", "pairs", "coverage", "halfwidth", "median error", "largest", "processes", "s"});
-  nlohmann::json json = {{"processor", kc::processor_model()}, {"ended_at", kc::utc_now()}, {"all", summary(trials)}};
+void report(const std::vector<Trial>& trials, const std::vector<kc::TaskPack>& packs, double target_log2,
+            const std::string& out, bool as_json) {
+  kc::Table table({"task", "pairs", "coverage", "halfwidth", "in session", "halfwidth", "median error", "largest",
+                   "processes", "s"});
+  nlohmann::json json = {{"processor", kc::processor_model()},
+                         {"ended_at", kc::utc_now()},
+                         {"target_log2_halfwidth", target_log2},
+                         {"all", summary(trials)}};
   for (const kc::TaskPack& pack : packs) {
     std::vector<Trial> of_task;
     std::copy_if(trials.begin(), trials.end(), std::back_inserter(of_task),
@@ -102,15 +118,19 @@ void report(const std::vector<Trial>& trials, const std::vector<kc::TaskPack>& p
     table.add_row(row_of(pack.name, json["tasks"][pack.name]));
   }
   table.add_row(row_of("all", json["all"]));
-  std::cout << (as_json ? json.dump(2) + "\n"
-                        : table.render() + "log2 of the ratio; halfwidth of the 95 % intervals\n");
+  std::cout
+      << (as_json ? json.dump(2) + "\n"
+                  : table.render() +
+                        "log2 of the ratio; halfwidths of the 95 % intervals, for another session and for this one\n");
   if (!out.empty()) kc::write_file_atomically(out, json.dump(2) + "\n");
 }
 
 int run(const Arguments& arguments, bool as_json) {
   const std::vector<kc::TaskPack> packs = kc::load_task_packs(arguments.tasks);
   const kc::TemporaryFolder folder;
-  const kc::CompileEnvironment environment = kc::make_compile_environment(kc::HostOptions{}, folder);
+  kc::HostOptions options;
+  options.target_log2_halfwidth = arguments.target_log2;
+  const kc::CompileEnvironment environment = kc::make_compile_environment(options, folder);
   const kc::RngStream rng(std::random_device{}());
   std::vector<kc::HostTask> tasks;
   for (const kc::TaskPack& pack : packs)
@@ -120,7 +140,7 @@ int run(const Arguments& arguments, bool as_json) {
   for (std::uint64_t session = 0; trials.size() < wanted; ++session) {
     run_session(environment, tasks[session % tasks.size()], rng.child(session), trials, wanted);
   }
-  report(trials, packs, arguments.out, as_json);
+  report(trials, packs, arguments.target_log2, arguments.out, as_json);
   return 0;
 }
 
@@ -134,6 +154,8 @@ int main(int argc, char** argv) {
                              [&] { return run(arguments, running->common().json); });
   running->option("--tasks", arguments.tasks, "a folder of task packs")
       .option("--pairs", arguments.pairs, "pairs in all, tasks in turn")
+      .option("--target", arguments.target_log2,
+              "halfwidth in log2 at which a pair ends (measure.target_log2_halfwidth)")
       .option("--out", arguments.out, "summary as JSON");
   return line.run(argc, argv);
 }

@@ -49,6 +49,11 @@ Log2Interval log2_speedup_interval(const Measurement& measurement) {
   return {log2 - halfwidth, log2 + halfwidth};
 }
 
+std::optional<double> halfwidth_within_session(const Measurement& measurement) {
+  const auto found = measurement.facts.find("within_session_log2_halfwidth");
+  return found == measurement.facts.end() ? std::nullopt : std::optional<double>(found->second);
+}
+
 Log2Interval log2_ratio_interval(const Measurement& candidate, const Measurement& reference) {
   const Log2Interval a = log2_speedup_interval(candidate), b = log2_speedup_interval(reference);
   const double log2 = log2_speedup_scalar(candidate) - log2_speedup_scalar(reference);

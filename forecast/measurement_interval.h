@@ -23,4 +23,8 @@ Log2Interval log2_speedup_interval(const Measurement& measurement);
 // The same for log2 of how much faster `candidate` is than `reference`, both measured against the same seed.
 Log2Interval log2_ratio_interval(const Measurement& candidate, const Measurement& reference);
 
+// Half the width of where log2 S lies when the kernel is measured again in the same session, with 95 %: what matters to
+// a comparison of kernels that were timed together. The fact within_session_log2_halfwidth; nothing without it.
+std::optional<double> halfwidth_within_session(const Measurement& measurement);
+
 }  // namespace kc

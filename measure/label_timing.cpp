@@ -220,7 +220,8 @@ class LabelTimer {
     RoundTally rounds = timing_.rounds;
     rounds += plan_.earlier;
     timing_.interval = interval(session_log2(plan_.unseen_neighbours ? 1 : rounds.disturbed_share()));
-    return interval(0).halfwidth() < plan_.target_halfwidth;
+    timing_.within_session = interval(0).halfwidth();
+    return timing_.within_session < plan_.target_halfwidth;
   }
 
   const LabelPlan& plan_;
@@ -248,6 +249,7 @@ void add_interval(const LabelTiming& timing, Facts& facts) {
   facts["processes"] = static_cast<double>(timing.process_log2.size());
   facts["log2_low"] = timing.interval.low;
   facts["log2_high"] = timing.interval.high;
+  facts["within_session_log2_halfwidth"] = timing.within_session;
 }
 
 Expected<LabelTiming, TimingFailure> time_label(const LabelPlan& plan, LabelBench& bench,

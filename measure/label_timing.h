@@ -64,7 +64,8 @@ struct LabelTiming {
   std::vector<double> process_log2;  // log2 S by process
   std::size_t repeated_rounds = 0;   // left out, because the core was shared at their end or they did not count
   RoundTally rounds;
-  Interval interval;  // of log2 S, where the label of another session lies with 95 %
+  Interval interval;          // of log2 S, where the label of another session lies with 95 %
+  double within_session = 0;  // halfwidth of that of another label of the same session
 };
 
 // `estimates` are coarse nanoseconds per launch, by case. The number of rounds, of processes at most, and after how
@@ -77,7 +78,7 @@ Expected<LabelTiming, TimingFailure> time_label(const LabelPlan& plan, LabelBenc
 // narrowest that a label gets where processes and rounds add nothing. `disturbed_share` as in session_log2.
 double session_halfwidth(double disturbed_share);
 
-// The facts processes, log2_low and log2_high.
+// The facts processes, log2_low, log2_high and within_session_log2_halfwidth.
 void add_interval(const LabelTiming& timing, Facts& facts);
 
 }  // namespace kc

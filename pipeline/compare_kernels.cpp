@@ -36,8 +36,16 @@ TaskPack seeded_with(const TaskPack& pack, const Candidate& a) {
   return own;
 }
 
+// Both sides' neighbours are the same in rounds that alternate: what sets sessions apart does not blur who is faster.
+Log2Estimate log2_here(const Log2Estimate& elsewhere, const Measurement& a, const Measurement& b, bool direct) {
+  const auto of_a = halfwidth_within_session(a), of_b = halfwidth_within_session(b);
+  if (!of_b || (!direct && !of_a)) return elsewhere;
+  const double halfwidth = direct ? *of_b : std::hypot(*of_a, *of_b);
+  return {elsewhere.value, elsewhere.value - halfwidth, elsewhere.value + halfwidth};
+}
+
 void judge(KernelComparison& comparison) {
-  const Log2Estimate& ratio = comparison.log2_ratio;
+  const Log2Estimate& ratio = comparison.log2_here;
   comparison.bin = bin_of(std::exp2(ratio.value));
   const bool excludes_equality = ratio.low > 0 || ratio.high < 0;
   comparison.real = excludes_equality && std::fabs(ratio.value) > comparison.noise_floor;
@@ -84,6 +92,7 @@ KernelComparison compare_kernels(const TaskPack& pack, const Candidate& a, const
       direct ? log2_speedup_interval(measured[1]) : log2_ratio_interval(measured[1], measured[0]);
   const double value = log2_speedup_scalar(measured[1]) - (direct ? 0 : log2_speedup_scalar(measured[0]));
   comparison.log2_ratio = {value, interval.low, interval.high};
+  comparison.log2_here = log2_here(comparison.log2_ratio, measured[0], measured[1], direct);
   judge(comparison);
   return comparison;
 }
@@ -101,7 +110,8 @@ std::string comparison_text(const KernelComparison& c) {
     if (kernel->status != MeasurementStatus::ok) text += fmt::format("\n{}:\n{}\n", kernel->name, kernel->log);
   }
   if (!c.ok) return text;
-  text += fmt::format("\nspeedup of B over A: {}, bin {} {}\n", ratio_text(c.log2_ratio), c.bin, bin_name(c.bin));
+  text += fmt::format("\nspeedup of B over A: {}, bin {} {}\n", ratio_text(c.log2_here), c.bin, bin_name(c.bin));
+  text += fmt::format("in another session on this device: {}\n", ratio_text(c.log2_ratio));
   text += fmt::format("{} (noise floor of the run: {:.2f} %{})\n",
                       !c.real ? "no real difference" : (c.log2_ratio.value > 0 ? "B is faster" : "A is faster"),
                       100 * (std::exp2(c.noise_floor) - 1),
@@ -113,6 +123,8 @@ nlohmann::json to_json(const KernelComparison& c) {
   nlohmann::json json = {{"a", to_json(c.a)}, {"b", to_json(c.b)}, {"ok", c.ok}};
   if (!c.ok) return json;
   put_ratio(json, "speedup_of_b_over_a", c.log2_ratio);
+  json["low_in_this_session"] = std::exp2(c.log2_here.low);
+  json["high_in_this_session"] = std::exp2(c.log2_here.high);
   json["difference_is_real"] = c.real;
   json["noise_floor_log2"] = c.noise_floor;
   json["same_rounds"] = c.direct;

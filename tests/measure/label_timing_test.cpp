@@ -105,6 +105,7 @@ TEST(LabelTiming, TheLastLookOfAQuietLabelLeavesWhatSessionsLeave) {
   ASSERT_EQ(label.processes, 8);
   EXPECT_GT(label.interval.halfwidth(), session_halfwidth(1));
   EXPECT_LT(label.interval.halfwidth(), 1.01 * session_halfwidth(1));
+  EXPECT_LT(label.within_session, 0.01) << "neighbours do not widen what rounds of one session say of each other";
 }
 
 TEST(LabelTiming, TheNumberOfRoundsFollowsFromTheBudget) {

@@ -69,6 +69,7 @@ struct ScriptedLabel {
   std::size_t processes = 0;
   std::size_t repeated_rounds = 0;
   std::size_t disturbed_rounds = 0;
+  double within_session = 0;
 };
 
 inline ScriptedLabel label_of(ScriptedBench& bench, const LabelPlan& plan = {}, const ProcessNoise& noise = {},
@@ -77,8 +78,13 @@ inline ScriptedLabel label_of(ScriptedBench& bench, const LabelPlan& plan = {}, 
   if (!timing) throw std::runtime_error(timing.error().failure.log);
   Measurement measurement;
   measurement.cases = timing->cases;
-  return {log2_speedup_scalar(measurement), timing->interval,        timing->cases[0].candidate_ns.size(),
-          timing->process_log2.size(),      timing->repeated_rounds, timing->rounds.disturbed};
+  return {log2_speedup_scalar(measurement),
+          timing->interval,
+          timing->cases[0].candidate_ns.size(),
+          timing->process_log2.size(),
+          timing->repeated_rounds,
+          timing->rounds.disturbed,
+          timing->within_session};
 }
 
 }  // namespace kc::test

@@ -27,12 +27,12 @@ class CompareKernels : public ::testing::Test {
   // A device on which a kernel is as many times faster than the seed as its source says; broken ones do not compile.
   std::unique_ptr<Measurer> device() const {
     FakeOptions options;
-    options.script = [](const MeasureRequest& request) {
+    options.script = [this](const MeasureRequest& request) {
       const auto speed = [](const KernelText& kernel) {
         return kernel.source == "the seed" ? 1.0 : std::strtod(kernel.source.c_str(), nullptr);
       };
       Measurement result;
-      result.facts = {{"registers", 32}};
+      result.facts = facts_;
       if (request.candidate.kernel.source == "broken") {
         result.status = MeasurementStatus::compile_error;
         result.log = "k.cpp:1: error: broken";
@@ -51,6 +51,7 @@ class CompareKernels : public ::testing::Test {
     return compare_kernels(task_, kernel(a), kernel(b), *device(), direct, {});
   }
   TaskPack task_ = fake_task();
+  Facts facts_ = {{"registers", 32}};
 };
 
 TEST_F(CompareKernels, ARealDifferenceIsToldWithBinAndFacts) {
@@ -80,6 +81,20 @@ TEST_F(CompareKernels, ATieIsCalledATie) {
   const KernelComparison c = compare("2", "2.001", true);
   EXPECT_FALSE(c.real);
   EXPECT_THAT(comparison_text(c), HasSubstr("no real difference"));
+}
+
+// Where sessions differ much, as on a virtual machine, rounds of one session still tell who is faster.
+TEST_F(CompareKernels, SessionsThatDifferDoNotHideWhoIsFasterInThisOne) {
+  facts_ = {{"log2_low", -0.4}, {"log2_high", 0.7}, {"within_session_log2_halfwidth", 0.03}};
+  for (const bool direct : {true, false}) {
+    const KernelComparison c = compare("2", "2.2", direct);
+    EXPECT_TRUE(c.real) << direct;
+    EXPECT_NEAR(c.log2_here.high - c.log2_here.low, direct ? 0.06 : 0.06 * std::sqrt(2), 1e-9);
+    EXPECT_GT(c.log2_ratio.high - c.log2_ratio.low, 1);
+    EXPECT_THAT(comparison_text(c), HasSubstr("in another session on this device: 1.1"));
+    EXPECT_NEAR(to_json(c)["low_in_this_session"].get<double>(), std::exp2(c.log2_here.low), 1e-9);
+  }
+  EXPECT_FALSE(compare("2", "2.02", true).real);
 }
 
 TEST_F(CompareKernels, AKernelThatFailsIsAStatusWithTheCompilersWords) {
