@@ -16,9 +16,10 @@ namespace {
 
 constexpr std::size_t kSeedProcesses = 4;  // of a session: contexts that wait hold memory of the device and no time
 constexpr std::size_t kTurnBytes = std::size_t{64} << 20;
-constexpr double kTurnNs = 50e3;     // shortest span worth timing: a hundred times the resolution of events
-constexpr double kThrottled = 0.75;  // of the highest clock seen
-constexpr double kSetSeconds = 5;    // of the reference, for the input sets of a session
+constexpr std::size_t kQueuedSteps = 512;  // of a turn: half of what drivers queue behind a kernel that still runs
+constexpr double kTurnNs = 50e3;           // shortest span worth timing: a hundred times the resolution of events
+constexpr double kThrottled = 0.75;        // of the highest clock seen
+constexpr double kSetSeconds = 5;          // of the reference, for the input sets of a session
 
 RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& folder) {
   const ArenaSizes sizes = arena_sizes(pack, reference_outputs(pack));
@@ -126,7 +127,9 @@ class GpuSession::Bench : public LabelBench {
     GpuSide& seed = session_.seed(seed_index_ % kSeedProcesses);
     if (side_->needs_single_launches() || seed.needs_single_launches()) return 1;
     const std::size_t bytes = std::max(side_->set_bytes(c), seed.set_bytes(c));
-    return std::clamp<std::size_t>(kTurnBytes / bytes, 1, session_.cases_[c].most_launches);
+    const std::size_t steps = std::max<std::size_t>({side_->steps(c), seed.steps(c), 1});
+    return std::clamp<std::size_t>(std::min(kTurnBytes / bytes, kQueuedSteps / steps), 1,
+                                   session_.cases_[c].most_launches);
   }
   void ensure_sets(std::size_t c, std::size_t count) override { session_.cases_[c].pool->ensure(count); }
   double overhead_ns(std::size_t c) const override { return overheads_[c][0] + overheads_[c][1]; }

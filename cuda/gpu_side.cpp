@@ -145,9 +145,11 @@ Expected<GpuSample, RunnerFailure> GpuSide::turn(const InputPool& pool, std::spa
     return GpuSample{head.span_ns / static_cast<double>(sets.size()), (head.sm_mhz_before + head.sm_mhz_after) / 2,
                      whole - head.span_ns, attempt > 0};
   }
-  throw Error(ErrorKind::environment,
-              "the host queues launches more slowly than the GPU runs them, ten times in a row; "
-              "is this machine overloaded?");
+  throw Error(
+      ErrorKind::environment,
+      fmt::format("the host needs longer than 18 ms to queue the launches of a turn, {} times in a row: no span "
+                  "of the GPU alone can be timed. Is this machine overloaded?",
+                  kLateRepeats));
 }
 
 }  // namespace kc

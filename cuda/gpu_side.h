@@ -39,6 +39,7 @@ class GpuSide {
   // Whether launches of one turn could pass results to each other through initialised variables.
   bool needs_single_launches() const { return candidate_.binary.facts.initialised_bytes > 0; }
   std::size_t set_bytes(std::size_t index) const;  // of case `index`, on the device
+  std::size_t steps(std::size_t index) const { return candidate_.plans[index].steps.size(); }  // of one run
   unsigned pid() const { return link_->pid(); }
 
  private:

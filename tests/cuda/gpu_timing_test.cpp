@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/cuda/scripted_candidates.h"
+#include "tests/support/expect_error.h"
 
 namespace kc::test {
 namespace {
@@ -84,6 +85,8 @@ TEST_F(GpuTiming, GivesEveryTimedLaunchInputsThatItHasNotSeen) {
   EXPECT_GE(once, 2 * 2 * 8 * 5) << "two processes, two cases, eight rounds, five launches of 10 us in a turn of 50 us";
 }
 
+constexpr std::int64_t kStallNs = 19000000;  // more than nine tenths of the longest delay, 20 ms
+
 // As fast as the seed on inputs that its process has not met, ten times faster on others.
 class RememberingKernel {
  public:
@@ -117,10 +120,22 @@ TEST_F(GpuTiming, NorInRoundsThatAreTakenAgainForAClockThatDropped) {
 
 TEST_F(GpuTiming, NorInRoundsWhoseFirstSpanWasVoid) {
   RememberingKernel kernel;
-  world_.stall_ns = [&kernel] { return std::exchange(kernel.is_new, false) ? std::int64_t{19000000} : 0; };
+  int turns = 0;
+  world_.stall_ns = [&] {  // every third time, so that there are rounds enough without
+    return std::exchange(kernel.is_new, false) && ++turns % 3 == 0 ? kStallNs : 0;
+  };
   const Measurement result = measure_kernel("stalls", std::ref(kernel));
   ASSERT_EQ(result.status, MeasurementStatus::ok) << result.log;
+  EXPECT_FALSE(result.facts.contains("unstable"));
   EXPECT_NEAR(log2_speedup_scalar(result), 0, 0.01);
+}
+
+TEST_F(GpuTiming, SpansThatAreVoidAgainAndAgainEndTheRepeatsWithAVerdict) {
+  int spans = 0;
+  world_.stall_ns = [&spans] { return ++spans % 2 == 1 ? kStallNs : 0; };
+  const Measurement result = measure_kernel("same", world_.kernels["run"]);
+  ASSERT_EQ(result.status, MeasurementStatus::ok) << result.log;
+  EXPECT_EQ(result.facts.at("unstable"), 1) << "each round was kept with a second span on the same inputs";
 }
 
 TEST_F(GpuTiming, TheIntervalKnowsWhatSetsProcessesApart) {
@@ -179,6 +194,29 @@ TEST_F(GpuTiming, ASpanThatBeganBeforeTheQueueWasFullIsTimedAgain) {
   for (const CaseTiming& timing : result.cases) {
     for (const float ns : timing.candidate_ns) EXPECT_NEAR(ns, 20000, 100);
   }
+}
+
+TEST_F(GpuTiming, AHostThatQueuesMoreSlowlyThanTheLongestDelayIsAnErrorAndNoLabel) {
+  world_.queue_ns = 30000000;
+  EXPECT_ERROR(measure_kernel("same", world_.kernels["run"]), ErrorKind::environment,
+               HasSubstr("longer than 18 ms to queue the launches of a turn, 10 times in a row"));
+}
+
+TEST_F(GpuTiming, ATurnQueuesNoMoreThanADriverTakes) {
+  world_.kernels["run"] = world_.kernels["many"] = [](FakeLaunch& launch) {
+    affine(launch, launch.sizes[0]);
+    launch.ns = 100;
+  };
+  std::string text = text_of("many");
+  for (int i = 1; i < 60; ++i) text = "#pragma kernelcast launch many grid(1) block(32)\n" + text;
+  const Measurement result = measure({text}).at(0);
+  ASSERT_EQ(result.status, MeasurementStatus::ok) << result.log;
+  std::size_t most = 0, count = 0;
+  for (const std::string& call : world_.calls) {
+    if (call == "start") count = 0;
+    if (call == "many") most = std::max(most, ++count);
+  }
+  EXPECT_EQ(most, 480) << "eight launches of 60 kernels, beside a seed of one";
 }
 
 }  // namespace
