@@ -8,6 +8,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "cuda/gpu_speed_limit.h"
+#include "measure/precision.h"
 #include "measure/session.h"
 #include "measure/statistics.h"
 
@@ -87,28 +89,35 @@ std::unique_ptr<GpuSide> GpuSession::start(const CompiledCandidate& candidate) {
 GpuSide& GpuSession::seed(std::size_t index) {
   while (seeds_.size() <= index) {
     std::unique_ptr<GpuSide> side = start(task_.seed);
-    auto estimates = check_cases(*side);
-    if (!estimates) throw seed_error(estimates.error());
-    if (seeds_.empty()) seed_estimates_ = std::move(*estimates);
+    const auto checked = check_cases(*side);
+    if (!checked) throw seed_error(checked.error());
+    if (seeds_.empty()) seed_estimates_ = checked->estimates;
     seeds_.push_back(std::move(side));
   }
   return *seeds_[index];
 }
 
-Expected<std::vector<double>, RunnerFailure> GpuSession::check_cases(GpuSide& side) {
+Expected<GpuSession::Checked, RunnerFailure> GpuSession::check_cases(GpuSide& side) {
   const std::size_t count = check_set_count(*task_.pack, options_.correctness_seeds);
-  std::vector<double> estimates;
+  Checked checked;
   for (std::size_t c = 0; c < cases_.size(); ++c) {
     if (auto failure = side.prepare(c, stop_)) return Unexpected(std::move(*failure));
+    const InputPool& pool = *cases_[c].pool;
     double fastest = 1e12;
-    for (std::size_t set = 0; set < count; ++set) {
-      const auto sample = side.turn(*cases_[c].pool, std::span(&set, 1), rng_, stop_);
+    std::vector<std::byte> first;
+    for (std::size_t turn = 0; turn <= count; ++turn) {
+      const std::size_t set = turn % count;  // the first one twice
+      const auto sample = side.turn(pool, std::span(&set, 1), rng_, stop_);
       if (!sample) return Unexpected(sample.error());
       fastest = std::min(fastest, sample->ns);
+      checked.tolerance_share =
+          std::max(checked.tolerance_share, share_of_tolerance(pool.check(), pool[set].expected, side.outputs()));
+      if (turn == 0) first.assign(side.outputs().begin(), side.outputs().end());
+      if (turn == count && !std::ranges::equal(first, side.outputs())) checked.deterministic = false;
     }
-    estimates.push_back(fastest);
+    checked.estimates.push_back(fastest);
   }
-  return estimates;
+  return checked;
 }
 
 // Turns of one label: processes of the candidate, each beside another one of the seed.
@@ -195,7 +204,7 @@ class GpuSession::Bench : public LabelBench {
 };
 
 std::optional<RunnerFailure> GpuSession::time_cases(std::unique_ptr<GpuSide> side, const CompiledCandidate& candidate,
-                                                    std::span<const double> estimates, Measurement& result) {
+                                                    const Checked& checked, Measurement& result) {
   LabelPlan plan;
   plan.budget_s = options_.time_budget_s;
   plan.process_rounds = static_cast<std::size_t>(options_.min_rounds);
@@ -204,7 +213,7 @@ std::optional<RunnerFailure> GpuSession::time_cases(std::unique_ptr<GpuSide> sid
   plan.turn_ns = kTurnNs;
   plan.check_sets = check_set_count(*task_.pack, options_.correctness_seeds);
   Bench bench(*this, std::move(side), candidate);
-  auto timing = time_label(plan, bench, estimates, seed_estimates_, task_.noise);
+  auto timing = time_label(plan, bench, checked.estimates, seed_estimates_, task_.noise);
   if (!timing && timing.error().side == Side::seed) throw seed_error(timing.error().failure);
   if (!timing) return timing.error().failure;
   result.cases = std::move(timing->cases);
@@ -212,9 +221,22 @@ std::optional<RunnerFailure> GpuSession::time_cases(std::unique_ptr<GpuSide> sid
     result.cases[c].name = task_.pack->cases[c].name;
     result.cases[c].work = work_of(*task_.pack, task_.pack->cases[c]);
   }
+  if (auto failure = find_impossible_times(result)) return failure;
   bench.add_facts(result.facts);
   add_interval(*timing, result.facts);
+  result.facts["deterministic"] = checked.deterministic ? 1 : 0;
+  result.facts["tolerance_share"] = checked.tolerance_share;
   task_.noise.add(timing->process_log2);
+  return std::nullopt;
+}
+
+std::optional<RunnerFailure> GpuSession::find_impossible_times(const Measurement& result) const {
+  for (std::size_t c = 0; c < result.cases.size(); ++c) {
+    const std::vector<float>& times = result.cases[c].candidate_ns;
+    const double median = median_of({times.begin(), times.end()});
+    const auto fault = find_impossible_time(backend_.description, *task_.pack, task_.pack->cases[c], median);
+    if (fault) return RunnerFailure{MeasurementStatus::incorrect, *fault};
+  }
   return std::nullopt;
 }
 
@@ -235,12 +257,12 @@ void GpuSession::require_idle() {
 Measurement GpuSession::measure(const CompiledCandidate& candidate) {
   Measurement result;
   std::unique_ptr<GpuSide> side = start(candidate);
-  const auto estimates = check_cases(*side);  // all cases, before anything is timed
+  const auto checked = check_cases(*side);  // all cases, before anything is timed
   std::optional<RunnerFailure> failure;
-  if (estimates) {
-    failure = time_cases(std::move(side), candidate, *estimates, result);
+  if (checked) {
+    failure = time_cases(std::move(side), candidate, *checked, result);
   } else {
-    failure = estimates.error();
+    failure = checked.error();
   }
   side.reset();
   if (!failure) return result;

@@ -37,6 +37,30 @@ TEST_F(CudaDevice, FindsWrongOutputsOfEveryKind) {
               HasSubstr("runtime_error: case even: wrote to an input"));
 }
 
+TEST_F(CudaDevice, NotesWhetherTheSameBytesCameTwiceAndHowCloseTheToleranceWas) {
+  const Measurement honest = measure_kernel("honest", world_.kernels["run"]);
+  ASSERT_EQ(honest.status, MeasurementStatus::ok) << honest.log;
+  EXPECT_EQ(honest.facts.at("deterministic"), 1);
+  EXPECT_LT(honest.facts.at("tolerance_share"), 0.1);
+  const Measurement restless = measure_kernel("restless", [](FakeLaunch& l) {
+    std::vector<std::uint32_t> before(static_cast<std::size_t>(l.sizes[0]));
+    std::memcpy(before.data(), l.buffers[1], 4 * before.size());
+    affine(l, l.sizes[0]);
+    auto* y = reinterpret_cast<std::uint32_t*>(l.buffers[1]);
+    for (std::size_t i = 0; i < before.size(); ++i) y[i] ^= before[i] & 1;
+  });
+  ASSERT_EQ(restless.status, MeasurementStatus::ok) << restless.log;
+  EXPECT_EQ(restless.facts.at("deterministic"), 0) << "its last bit is that of the memory before";
+  const Measurement rough = measure_kernel("rough", [](FakeLaunch& l) {
+    affine(l, l.sizes[0]);
+    auto* y = reinterpret_cast<float*>(l.buffers[1]);
+    for (std::int64_t i = 0; i < l.sizes[0]; ++i) y[i] *= 1 + 6e-7f;
+  });
+  ASSERT_EQ(rough.status, MeasurementStatus::ok) << rough.log;
+  EXPECT_GT(rough.facts.at("tolerance_share"), 0.3);
+  EXPECT_LT(rough.facts.at("tolerance_share"), 1);
+}
+
 TEST_F(CudaDevice, FindsWritesOutsideTheScratch) {
   const auto kernel = [](FakeLaunch& l) {
     affine(l, l.sizes[0]);

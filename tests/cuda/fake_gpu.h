@@ -215,6 +215,10 @@ inline CudaBackend fake_backend(FakeWorld& world) {
   backend.description.major = 9;
   backend.description.multiprocessors = 132;
   backend.description.threads_per_multiprocessor = 2048;
+  backend.description.clock_khz = 1980000;
+  backend.description.memory_clock_khz = 2619000;
+  backend.description.memory_bus_bits = 5120;
+  backend.description.l2_bytes = std::int64_t{50} << 20;
   backend.start = [&world] { return std::make_unique<FakeLink>(world); };
   backend.monitor = std::make_unique<FakeMonitor>(world);
   return backend;

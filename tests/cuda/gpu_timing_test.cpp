@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "cuda/gpu_speed_limit.h"
 #include "tests/cuda/scripted_candidates.h"
 #include "tests/support/expect_error.h"
 
@@ -205,7 +206,7 @@ TEST_F(GpuTiming, AHostThatQueuesMoreSlowlyThanTheLongestDelayIsAnErrorAndNoLabe
 TEST_F(GpuTiming, ATurnQueuesNoMoreThanADriverTakes) {
   world_.kernels["run"] = world_.kernels["many"] = [](FakeLaunch& launch) {
     affine(launch, launch.sizes[0]);
-    launch.ns = 100;
+    launch.ns = 200;
   };
   std::string text = text_of("many");
   for (int i = 1; i < 60; ++i) text = "#pragma kernelcast launch many grid(1) block(32)\n" + text;
@@ -217,6 +218,32 @@ TEST_F(GpuTiming, ATurnQueuesNoMoreThanADriverTakes) {
     if (call == "many") most = std::max(most, ++count);
   }
   EXPECT_EQ(most, 480) << "eight launches of 60 kernels, beside a seed of one";
+}
+
+TEST_F(GpuTiming, ATimeThatNoGpuCanHaveIsNoLabel) {
+  const Measurement result = measure_kernel("hasty", [](FakeLaunch& launch) {
+    affine(launch, launch.sizes[0]);
+    launch.ns = 1;
+  });
+  EXPECT_EQ(result.status, MeasurementStatus::incorrect);
+  EXPECT_THAT(result.log, HasSubstr("case even: 1 ns a run is impossible"));
+  EXPECT_TRUE(result.cases.empty());
+}
+
+TEST(GpuSpeedLimit, AccusesNobodyWhoseOutputsMayLieInTheCache) {
+  const CudaTask task;
+  CaseSpec input_case = task.pack().cases[0];
+  FakeWorld world;
+  GpuDevice device = fake_backend(world).description;
+  const auto least_us = [&](std::int64_t n) {
+    input_case.sizes["N"] = n;
+    return least_nanoseconds(device, task.pack(), input_case) / 1e3;
+  };
+  EXPECT_EQ(least_us(4096), 0.1) << "a launch";
+  EXPECT_NEAR(least_us(std::int64_t{12} << 20), 1.2, 0.05) << "48 MB at 128 bytes a cycle and multiprocessor";
+  EXPECT_NEAR(least_us(std::int64_t{256} << 20), 244, 1) << "a GB without 50 MB at 3.35 TB/s, of which 1.25 times";
+  device = GpuDevice();
+  EXPECT_EQ(least_us(std::int64_t{256} << 20), 0.1) << "nothing is known";
 }
 
 }  // namespace
