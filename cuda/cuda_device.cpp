@@ -1,11 +1,14 @@
 #include "cuda/cuda_device.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "cuda/gpu_messages.h"
 #include "cuda/gpu_session.h"
 #include "measure/host_environment.h"
@@ -92,6 +95,7 @@ class CudaMeasurer : public Measurer {
     const std::vector<CompiledCandidate> compiled = compile_candidates(compiler_, pack, candidates, limits_, stop);
     const DeviceLock lock(stop);
     GpuSession session(options_, environment_, task, instruments_, backend_, rng_.child(sessions_++), stop);
+    warn_of(session.others());
     noise_.push_back(session.measure_noise());
     for (std::size_t i = 0; i < requests.size(); ++i) {
       throw_if_stopped(stop);
@@ -104,6 +108,13 @@ class CudaMeasurer : public Measurer {
       describe(requests[i], compiled[i], results[i]);
       on_result(i);
     }
+  }
+
+  // Whatever shares the device shares caches, memory and clocks with what is timed; nobody can tell how much.
+  void warn_of(const std::vector<unsigned>& others) {
+    if (others.empty() || std::exchange(warned_of_others_, true)) return;
+    log::warning(fmt::format("other processes use the GPU ({}): labels made beside them carry the fact other_processes",
+                             fmt::join(others, ", ")));
   }
 
   void describe(const MeasureRequest& request, const CompiledCandidate& compiled, Measurement& result) {
@@ -131,6 +142,7 @@ class CudaMeasurer : public Measurer {
   std::map<const TaskPack*, GpuTask> tasks_;
   std::vector<double> noise_;
   std::uint64_t sessions_ = 0;
+  bool warned_of_others_ = false;
 };
 
 }  // namespace

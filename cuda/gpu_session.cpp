@@ -46,6 +46,7 @@ GpuSession::GpuSession(const CudaOptions& options, const CompileEnvironment& env
       backend_(backend),
       rng_(rng.child("session")),
       stop_(std::move(stop)),
+      others_(backend.monitor ? foreign_processes(*backend.monitor, options.index) : std::vector<unsigned>{}),
       reference_(environment, reference_spec(*task.pack, task.reference_folder)) {
   if (const auto failure = reference_.wait_until_loaded()) {
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));
@@ -240,10 +241,10 @@ std::optional<RunnerFailure> GpuSession::find_impossible_times(const Measurement
   return std::nullopt;
 }
 
-// A killed process may leave a kernel running: nothing is measured beside it.
+// A killed process may leave a kernel running: nothing is measured beside it. What was there before stays.
 void GpuSession::require_idle() {
   if (!backend_.monitor) return;
-  std::vector<unsigned> own;
+  std::vector<unsigned> own = others_;
   for (const auto& side : seeds_) own.push_back(side->pid());
   const std::vector<unsigned> others = wait_until_idle(*backend_.monitor, options_.index, own, options_.idle_timeout_s);
   if (others.empty()) return;
@@ -256,6 +257,7 @@ void GpuSession::require_idle() {
 
 Measurement GpuSession::measure(const CompiledCandidate& candidate) {
   Measurement result;
+  if (backend_.monitor) result.facts["other_processes"] = static_cast<double>(others_.size());
   std::unique_ptr<GpuSide> side = start(candidate);
   const auto checked = check_cases(*side);  // all cases, before anything is timed
   std::optional<RunnerFailure> failure;

@@ -29,10 +29,13 @@ class GpuSession {
   GpuSession(const CudaOptions& options, const CompileEnvironment& environment, GpuTask& task,
              const std::string& instruments, CudaBackend& backend, RngStream rng, std::stop_token stop);
 
-  // Status, log, timings and facts (deterministic, tolerance_share, processes, log2_low, log2_high, frequency_mhz,
-  // throttled_rounds, unstable), in processes of the candidate's own. Error{bad_data} when the seed fails meanwhile,
-  // Error{environment} when a stopped candidate does not leave the device.
+  // Status, log, timings and facts (deterministic, tolerance_share, other_processes, processes, log2_low, log2_high,
+  // frequency_mhz, throttled_rounds, unstable), in processes of the candidate's own. Error{bad_data} when the seed
+  // fails meanwhile, Error{environment} when a stopped candidate does not leave the device.
   Measurement measure(const CompiledCandidate& candidate);
+
+  // Processes of others that used the device when the session began; none where nobody can tell.
+  const std::vector<unsigned>& others() const { return others_; }
 
   // |log2 ratio| of the seed against itself in other processes.
   double measure_noise();
@@ -67,6 +70,7 @@ class GpuSession {
   CudaBackend& backend_;
   RngStream rng_;
   std::stop_token stop_;
+  std::vector<unsigned> others_;
   Runner reference_;
   std::vector<CaseSets> cases_;
   std::vector<std::unique_ptr<GpuSide>> seeds_;

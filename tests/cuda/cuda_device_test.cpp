@@ -95,6 +95,23 @@ TEST_F(CudaDevice, MeasuresNothingBesideAKernelThatDoesNotLeaveTheDevice) {
   EXPECT_ERROR(measure({text_of("spins")}), ErrorKind::environment, HasSubstr("still uses the GPU"));
 }
 
+TEST_F(CudaDevice, CountsProcessesOfOthersAndWarnsOnce) {
+  world_.kernels["wrong"] = [](FakeLaunch&) {};
+  EXPECT_EQ(measure({text_of("run")}).at(0).facts.at("other_processes"), 0);
+  world_.processes = {4711, 4712};
+  ::testing::internal::CaptureStderr();
+  const std::vector<Measurement> results = measure(std::vector(18, text_of("wrong")));  // two sessions
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(results.back().status, MeasurementStatus::incorrect) << "they do not end the run";
+  EXPECT_EQ(results.back().facts.at("other_processes"), 2);
+  const std::string warning = "other processes use the GPU (4711, 4712)";
+  EXPECT_THAT(said, HasSubstr(warning));
+  EXPECT_EQ(said.find(warning, said.find(warning) + 1), std::string::npos) << "once is enough";
+  CudaBackend blind = fake_backend(world_);
+  blind.monitor.reset();
+  EXPECT_FALSE(measure({text_of("run")}, std::move(blind)).at(0).facts.contains("other_processes"));
+}
+
 TEST_F(CudaDevice, ADeviceThatFailsIsNoFaultOfTheCandidate) {
   world_.kernels["unlucky"] = [](FakeLaunch& l) { l.status = kUnknownError; };
   EXPECT_ERROR(measure({text_of("unlucky")}), ErrorKind::environment, HasSubstr("the GPU failed: error 999"));
