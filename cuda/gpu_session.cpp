@@ -25,12 +25,10 @@ constexpr double kSetSeconds = 5;          // of the reference, for the input se
 
 RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& folder) {
   const ArenaSizes sizes = arena_sizes(pack, reference_outputs(pack));
-  const CorePair cores = choose_cores();
   RunnerSpec spec;
   spec.folder = folder;
   spec.function = "reference";
-  spec.core = cores.runner;
-  spec.yields = cores.shared;
+  spec.yields = choose_cores().shared;  // on no core of its own: sessions of other GPUs have references, too
   spec.input_bytes = sizes.inputs;
   spec.output_bytes = sizes.outputs;
   return spec;
