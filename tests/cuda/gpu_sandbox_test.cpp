@@ -166,6 +166,10 @@ TEST_F(GpuProcess, StartsInsideTheSandboxAndReachesNoFileOfAUser) {
   EXPECT_ERROR(ask("denied", "off"), ErrorKind::environment, HasSubstr("the GPU cannot be used"));
 }
 
+TEST_F(GpuProcess, AsksTheDriverToLoadModulesWhole) {
+  EXPECT_EQ(ask("eager", "auto"), TurnVerdict::environment) << "not at a kernel's first launch, inside a span";
+}
+
 // In this order: a driver that was once started outside is so from then on.
 TEST_F(GpuProcess, WhereTheDriverNeedsMoreItIsAskedOutsideUnlessTheSandboxIsRequired) {
   EXPECT_ERROR(ask("needs", "require"), ErrorKind::environment, HasSubstr("inside the sandbox"));

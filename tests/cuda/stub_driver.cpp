@@ -1,5 +1,6 @@
 // A libcuda.so.1 without a GPU: every call succeeds. cuInit tries a file, which CUDA_VISIBLE_DEVICES names
-// ("needs:PATH" or "denied:PATH", the one variable that reaches a runner), and fails when it can or cannot be read.
+// ("needs:PATH" or "denied:PATH", the one variable that reaches a runner), and fails when it can or cannot be read;
+// "eager:" asks for modules that are loaded whole.
 //
 // Memory is the host's, and every stream does its work when it is awaited, no sooner: the latest that CUDA allows. A
 // kernel copies the 8 bytes that its second parameter points to, to where its first one points.
@@ -50,6 +51,10 @@ extern "C" {
 CUresult cuInit(unsigned) {
   const std::string wish = std::getenv("CUDA_VISIBLE_DEVICES");
   const std::size_t colon = wish.find(':');
+  if (wish.starts_with("eager:")) {
+    const char* loading = std::getenv("CUDA_MODULE_LOADING");
+    return loading != nullptr && std::string(loading) == "EAGER" ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
   const int fd = open(wish.substr(colon + 1).c_str(), O_RDONLY | O_CLOEXEC);
   if (fd >= 0) close(fd);
   return (fd >= 0) == (wish.substr(0, colon) == "needs") ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
