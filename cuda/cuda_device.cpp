@@ -1,23 +1,27 @@
 #include "cuda/cuda_device.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/log.h"
+#include "cuda/gpu_lock.h"
 #include "cuda/gpu_messages.h"
 #include "cuda/gpu_session.h"
+#include "measure/ahead.h"
+#include "measure/compile_ahead.h"
 #include "measure/host_environment.h"
+#include "measure/session_ranges.h"
 #include "measure/statistics.h"
 
 namespace kc {
 namespace {
 
-// Candidates that are compiled together, then timed on one secret draw of inputs.
-constexpr std::size_t kSessionSize = 16;
-
-using OnResult = std::function<void(std::size_t, const Measurement&)>;
+using Compiling = Ahead<std::vector<CompiledCandidate>>;
 
 class CudaMeasurer : public Measurer {
  public:
@@ -27,7 +31,8 @@ class CudaMeasurer : public Measurer {
         compiler_(options.compile),
         backend_(std::move(backend)),
         limits_(sm_limits(backend_.description)),
-        rng_(input_seed) {
+        rng_(input_seed),
+        spare_cores_(spare_cores(options.host.cores > 0 ? static_cast<int>(options.host.cores) : usable_cores(), 1)) {
     base_.run_id = random_run_id();
     base_.processor = backend_.description.name;
     base_.device = options.device.empty() ? backend_.description.name : options.device;
@@ -42,14 +47,19 @@ class CudaMeasurer : public Measurer {
   std::vector<Measurement> measure(std::span<const MeasureRequest> requests, const OnResult& on_result,
                                    std::stop_token stop) override {
     std::vector<Measurement> results(requests.size());
-    for (std::size_t first = 0; first < requests.size();) {
-      std::size_t end = first + 1;
-      while (end < requests.size() && end - first < kSessionSize && requests[end].task == requests[first].task) ++end;
-      const auto tell = [&](std::size_t i) {
-        if (on_result) on_result(first + i, results[first + i]);
+    const auto sessions = split_into_sessions(requests);
+    std::unique_ptr<Compiling> next;
+    for (std::size_t s = 0; s < sessions.size(); ++s) {
+      const auto first = static_cast<std::size_t>(sessions[s].data() - requests.data());
+      GpuTask& task = task_of(*sessions[s][0].task, stop);
+      if (!next) next = compile(sessions[s], false);
+      const std::vector<CompiledCandidate> compiled = std::exchange(next, nullptr)->result(stop);
+      if (spare_cores_ > 0 && s + 1 < sessions.size()) next = compile(sessions[s + 1], true);
+      const OnResult report = [&](std::size_t i, const Measurement& measurement) {
+        results[first + i] = measurement;
+        if (on_result) on_result(first + i, measurement);
       };
-      run_session(requests.subspan(first, end - first), std::span(results).subspan(first, end - first), tell, stop);
-      first = end;
+      run_session(task, sessions[s], compiled, report, stop);
     }
     return results;
   }
@@ -83,27 +93,53 @@ class CudaMeasurer : public Measurer {
     return tasks_.emplace(&pack, std::move(task)).first->second;
   }
 
-  void run_session(std::span<const MeasureRequest> requests, std::span<Measurement> results,
-                   const std::function<void(std::size_t)>& on_result, const std::stop_token& stop) {
-    const TaskPack& pack = *requests[0].task;
-    GpuTask& task = task_of(pack, stop);
-    std::vector<Candidate> candidates;
-    for (const MeasureRequest& request : requests) candidates.push_back(request.candidate);
-    const std::vector<CompiledCandidate> compiled = compile_candidates(compiler_, pack, candidates, limits_, stop);
-    const DeviceLock lock(stop);
+  // With fewer spare cores than the compiler has workers, one candidate after another.
+  std::unique_ptr<Compiling> compile(std::span<const MeasureRequest> requests, bool ahead) {
+    const std::size_t at_a_time = ahead && spare_cores_ < options_.compile.jobs ? 1 : requests.size();
+    const auto work = [this, requests, at_a_time](const std::stop_token& stop) {
+      std::vector<CompiledCandidate> compiled;
+      for (std::size_t first = 0; first < requests.size(); first += at_a_time) {
+        std::vector<Candidate> candidates;
+        for (const MeasureRequest& request : requests.subspan(first, at_a_time))
+          candidates.push_back(request.candidate);
+        for (auto& one : compile_candidates(compiler_, *requests[0].task, candidates, limits_, stop)) {
+          compiled.push_back(std::move(one));
+        }
+      }
+      return compiled;
+    };
+    return std::make_unique<Compiling>(work, ahead);
+  }
+
+  // The CPU computes references and checks: beside the sessions of other GPUs, but not beside what times the CPU
+  // itself.
+  void run_session(GpuTask& task, std::span<const MeasureRequest> requests,
+                   const std::vector<CompiledCandidate>& compiled, const OnResult& on_result,
+                   const std::stop_token& stop) {
+    const GpuLock gpu(backend_.description.uuid, stop);
+    const DeviceLock machine(stop, MachineUse::beside_others);
     GpuSession session(options_, environment_, task, instruments_, backend_, rng_.child(sessions_++), stop);
+    warn_of(session.others());
     noise_.push_back(session.measure_noise());
     for (std::size_t i = 0; i < requests.size(); ++i) {
       throw_if_stopped(stop);
+      Measurement result;
       if (compiled[i].ok) {
-        results[i] = session.measure(compiled[i]);
+        result = session.measure(compiled[i]);
       } else {
-        results[i].status = MeasurementStatus::compile_error;
-        results[i].log = compiled[i].log;
+        result.status = MeasurementStatus::compile_error;
+        result.log = compiled[i].log;
       }
-      describe(requests[i], compiled[i], results[i]);
-      on_result(i);
+      describe(requests[i], compiled[i], result);
+      on_result(i, result);
     }
+  }
+
+  // Whatever shares the device shares caches, memory and clocks with what is timed; nobody can tell how much.
+  void warn_of(const std::vector<unsigned>& others) {
+    if (others.empty() || std::exchange(warned_of_others_, true)) return;
+    log::warning(fmt::format("other processes use the GPU ({}): labels made beside them carry the fact other_processes",
+                             fmt::join(others, ", ")));
   }
 
   void describe(const MeasureRequest& request, const CompiledCandidate& compiled, Measurement& result) {
@@ -126,11 +162,13 @@ class CudaMeasurer : public Measurer {
   CudaBackend backend_;
   SmLimits limits_;
   RngStream rng_;
+  int spare_cores_;  // beside the harness's and that of the runner, whose driver spins
   Provenance base_;
   std::string instruments_;
   std::map<const TaskPack*, GpuTask> tasks_;
   std::vector<double> noise_;
   std::uint64_t sessions_ = 0;
+  bool warned_of_others_ = false;
 };
 
 }  // namespace

@@ -6,10 +6,12 @@
 #include <chrono>
 #include <iterator>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "cuda/gpu_link.h"
+#include "cuda/gpu_lock.h"
 #include "cuda/gpu_messages.h"
 #include "cuda/worker_process.h"
 #include "measure/statistics.h"
@@ -204,7 +206,9 @@ std::vector<DoctorLine> cuda_doctor(const CudaOptions& options, const std::stop_
     const std::unique_ptr<Driver> driver = load_driver();
     GpuDevice device;
     std::string instruments;
+    std::optional<GpuLock> lock;
     if (compiler && driver->describe(options.index, device) == 0) {
+      lock.emplace(device.uuid, stop);  // not beside what is timed
       instruments = compiler->compile({"instruments.cu", kInstrumentSource, sm_limits(device).arch(), {}}, stop).cubin;
     }
     std::string why;

@@ -130,10 +130,16 @@ class LibraryDriver : public Driver {
     return result;
   }
   DriverStatus free(DevicePointer memory) override { return free_(memory); }
+  // In order with the launches: the stream does not wait for the default one, where a copy of pageable memory may still
+  // be on its way when the call that is named synchronous returns.
   DriverStatus upload(DevicePointer to, const void* from, std::size_t bytes) override {
-    return upload_(to, from, bytes);
+    const CUresult fault = upload_(to, from, bytes, stream_);
+    return fault != CUDA_SUCCESS ? fault : synchronize_(stream_);
   }
-  DriverStatus download(void* to, DevicePointer from, std::size_t bytes) override { return download_(to, from, bytes); }
+  DriverStatus download(void* to, DevicePointer from, std::size_t bytes) override {
+    const CUresult fault = download_(to, from, bytes, stream_);
+    return fault != CUDA_SUCCESS ? fault : synchronize_(stream_);
+  }
 
   DriverStatus fill(DevicePointer to, unsigned char value, std::size_t bytes) override {
     return fill_(to, value, bytes, stream_);
@@ -242,8 +248,8 @@ class LibraryDriver : public Driver {
   KC_DRIVER(set_attribute_, cuFuncSetAttribute);
   KC_DRIVER(allocate_, cuMemAlloc);
   KC_DRIVER(free_, cuMemFree);
-  KC_DRIVER(upload_, cuMemcpyHtoD);
-  KC_DRIVER(download_, cuMemcpyDtoH);
+  KC_DRIVER(upload_, cuMemcpyHtoDAsync);
+  KC_DRIVER(download_, cuMemcpyDtoHAsync);
   KC_DRIVER(fill_, cuMemsetD8Async);
   KC_DRIVER(launch_, cuLaunchKernelEx);
   KC_DRIVER(error_name_, cuGetErrorName);

@@ -8,6 +8,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "cuda/gpu_speed_limit.h"
+#include "measure/precision.h"
 #include "measure/session.h"
 #include "measure/statistics.h"
 
@@ -16,18 +18,17 @@ namespace {
 
 constexpr std::size_t kSeedProcesses = 4;  // of a session: contexts that wait hold memory of the device and no time
 constexpr std::size_t kTurnBytes = std::size_t{64} << 20;
-constexpr double kTurnNs = 50e3;     // shortest span worth timing: a hundred times the resolution of events
-constexpr double kThrottled = 0.75;  // of the highest clock seen
-constexpr double kSetSeconds = 5;    // of the reference, for the input sets of a session
+constexpr std::size_t kQueuedSteps = 512;  // of a turn: half of what drivers queue behind a kernel that still runs
+constexpr double kTurnNs = 50e3;           // shortest span worth timing: a hundred times the resolution of events
+constexpr double kThrottled = 0.75;        // of the highest clock seen
+constexpr double kSetSeconds = 5;          // of the reference, for the input sets of a session
 
 RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& folder) {
   const ArenaSizes sizes = arena_sizes(pack, reference_outputs(pack));
-  const CorePair cores = choose_cores();
   RunnerSpec spec;
   spec.folder = folder;
   spec.function = "reference";
-  spec.core = cores.runner;
-  spec.yields = cores.shared;
+  spec.yields = choose_cores().shared;  // on no core of its own: sessions of other GPUs have references, too
   spec.input_bytes = sizes.inputs;
   spec.output_bytes = sizes.outputs;
   return spec;
@@ -43,6 +44,7 @@ GpuSession::GpuSession(const CudaOptions& options, const CompileEnvironment& env
       backend_(backend),
       rng_(rng.child("session")),
       stop_(std::move(stop)),
+      others_(backend.monitor ? foreign_processes(*backend.monitor, options.index) : std::vector<unsigned>{}),
       reference_(environment, reference_spec(*task.pack, task.reference_folder)) {
   if (const auto failure = reference_.wait_until_loaded()) {
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));
@@ -86,28 +88,35 @@ std::unique_ptr<GpuSide> GpuSession::start(const CompiledCandidate& candidate) {
 GpuSide& GpuSession::seed(std::size_t index) {
   while (seeds_.size() <= index) {
     std::unique_ptr<GpuSide> side = start(task_.seed);
-    auto estimates = check_cases(*side);
-    if (!estimates) throw seed_error(estimates.error());
-    if (seeds_.empty()) seed_estimates_ = std::move(*estimates);
+    const auto checked = check_cases(*side);
+    if (!checked) throw seed_error(checked.error());
+    if (seeds_.empty()) seed_estimates_ = checked->estimates;
     seeds_.push_back(std::move(side));
   }
   return *seeds_[index];
 }
 
-Expected<std::vector<double>, RunnerFailure> GpuSession::check_cases(GpuSide& side) {
+Expected<GpuSession::Checked, RunnerFailure> GpuSession::check_cases(GpuSide& side) {
   const std::size_t count = check_set_count(*task_.pack, options_.correctness_seeds);
-  std::vector<double> estimates;
+  Checked checked;
   for (std::size_t c = 0; c < cases_.size(); ++c) {
     if (auto failure = side.prepare(c, stop_)) return Unexpected(std::move(*failure));
+    const InputPool& pool = *cases_[c].pool;
     double fastest = 1e12;
-    for (std::size_t set = 0; set < count; ++set) {
-      const auto sample = side.turn(*cases_[c].pool, std::span(&set, 1), rng_, stop_);
+    std::vector<std::byte> first;
+    for (std::size_t turn = 0; turn <= count; ++turn) {
+      const std::size_t set = turn % count;  // the first one twice
+      const auto sample = side.turn(pool, std::span(&set, 1), rng_, stop_);
       if (!sample) return Unexpected(sample.error());
       fastest = std::min(fastest, sample->ns);
+      checked.tolerance_share =
+          std::max(checked.tolerance_share, share_of_tolerance(pool.check(), pool[set].expected, side.outputs()));
+      if (turn == 0) first.assign(side.outputs().begin(), side.outputs().end());
+      if (turn == count && !std::ranges::equal(first, side.outputs())) checked.deterministic = false;
     }
-    estimates.push_back(fastest);
+    checked.estimates.push_back(fastest);
   }
-  return estimates;
+  return checked;
 }
 
 // Turns of one label: processes of the candidate, each beside another one of the seed.
@@ -126,7 +135,9 @@ class GpuSession::Bench : public LabelBench {
     GpuSide& seed = session_.seed(seed_index_ % kSeedProcesses);
     if (side_->needs_single_launches() || seed.needs_single_launches()) return 1;
     const std::size_t bytes = std::max(side_->set_bytes(c), seed.set_bytes(c));
-    return std::clamp<std::size_t>(kTurnBytes / bytes, 1, session_.cases_[c].most_launches);
+    const std::size_t steps = std::max<std::size_t>({side_->steps(c), seed.steps(c), 1});
+    return std::clamp<std::size_t>(std::min(kTurnBytes / bytes, kQueuedSteps / steps), 1,
+                                   session_.cases_[c].most_launches);
   }
   void ensure_sets(std::size_t c, std::size_t count) override { session_.cases_[c].pool->ensure(count); }
   double overhead_ns(std::size_t c) const override { return overheads_[c][0] + overheads_[c][1]; }
@@ -192,7 +203,7 @@ class GpuSession::Bench : public LabelBench {
 };
 
 std::optional<RunnerFailure> GpuSession::time_cases(std::unique_ptr<GpuSide> side, const CompiledCandidate& candidate,
-                                                    std::span<const double> estimates, Measurement& result) {
+                                                    const Checked& checked, Measurement& result) {
   LabelPlan plan;
   plan.budget_s = options_.time_budget_s;
   plan.process_rounds = static_cast<std::size_t>(options_.min_rounds);
@@ -201,7 +212,7 @@ std::optional<RunnerFailure> GpuSession::time_cases(std::unique_ptr<GpuSide> sid
   plan.turn_ns = kTurnNs;
   plan.check_sets = check_set_count(*task_.pack, options_.correctness_seeds);
   Bench bench(*this, std::move(side), candidate);
-  auto timing = time_label(plan, bench, estimates, seed_estimates_, task_.noise);
+  auto timing = time_label(plan, bench, checked.estimates, seed_estimates_, task_.noise);
   if (!timing && timing.error().side == Side::seed) throw seed_error(timing.error().failure);
   if (!timing) return timing.error().failure;
   result.cases = std::move(timing->cases);
@@ -209,16 +220,29 @@ std::optional<RunnerFailure> GpuSession::time_cases(std::unique_ptr<GpuSide> sid
     result.cases[c].name = task_.pack->cases[c].name;
     result.cases[c].work = work_of(*task_.pack, task_.pack->cases[c]);
   }
+  if (auto failure = find_impossible_times(result)) return failure;
   bench.add_facts(result.facts);
   add_interval(*timing, result.facts);
+  result.facts["deterministic"] = checked.deterministic ? 1 : 0;
+  result.facts["tolerance_share"] = checked.tolerance_share;
   task_.noise.add(timing->process_log2);
   return std::nullopt;
 }
 
-// A killed process may leave a kernel running: nothing is measured beside it.
+std::optional<RunnerFailure> GpuSession::find_impossible_times(const Measurement& result) const {
+  for (std::size_t c = 0; c < result.cases.size(); ++c) {
+    const std::vector<float>& times = result.cases[c].candidate_ns;
+    const double median = median_of({times.begin(), times.end()});
+    const auto fault = find_impossible_time(backend_.description, *task_.pack, task_.pack->cases[c], median);
+    if (fault) return RunnerFailure{MeasurementStatus::incorrect, *fault};
+  }
+  return std::nullopt;
+}
+
+// A killed process may leave a kernel running: nothing is measured beside it. What was there before stays.
 void GpuSession::require_idle() {
   if (!backend_.monitor) return;
-  std::vector<unsigned> own;
+  std::vector<unsigned> own = others_;
   for (const auto& side : seeds_) own.push_back(side->pid());
   const std::vector<unsigned> others = wait_until_idle(*backend_.monitor, options_.index, own, options_.idle_timeout_s);
   if (others.empty()) return;
@@ -231,13 +255,14 @@ void GpuSession::require_idle() {
 
 Measurement GpuSession::measure(const CompiledCandidate& candidate) {
   Measurement result;
+  if (backend_.monitor) result.facts["other_processes"] = static_cast<double>(others_.size());
   std::unique_ptr<GpuSide> side = start(candidate);
-  const auto estimates = check_cases(*side);  // all cases, before anything is timed
+  const auto checked = check_cases(*side);  // all cases, before anything is timed
   std::optional<RunnerFailure> failure;
-  if (estimates) {
-    failure = time_cases(std::move(side), candidate, *estimates, result);
+  if (checked) {
+    failure = time_cases(std::move(side), candidate, *checked, result);
   } else {
-    failure = estimates.error();
+    failure = checked.error();
   }
   side.reset();
   if (!failure) return result;

@@ -29,10 +29,13 @@ class GpuSession {
   GpuSession(const CudaOptions& options, const CompileEnvironment& environment, GpuTask& task,
              const std::string& instruments, CudaBackend& backend, RngStream rng, std::stop_token stop);
 
-  // Status, log, timings and the facts of timing (processes, log2_low, log2_high, frequency_mhz, throttled_rounds,
-  // unstable), in processes of the candidate's own. Error{bad_data} when the seed fails meanwhile, Error{environment}
-  // when a stopped candidate does not leave the device.
+  // Status, log, timings and facts (deterministic, tolerance_share, other_processes, processes, log2_low, log2_high,
+  // frequency_mhz, throttled_rounds, unstable), in processes of the candidate's own. Error{bad_data} when the seed
+  // fails meanwhile, Error{environment} when a stopped candidate does not leave the device.
   Measurement measure(const CompiledCandidate& candidate);
+
+  // Processes of others that used the device when the session began; none where nobody can tell.
+  const std::vector<unsigned>& others() const { return others_; }
 
   // |log2 ratio| of the seed against itself in other processes.
   double measure_noise();
@@ -49,9 +52,15 @@ class GpuSession {
   // Seed process `index` of the session, started and checked when it is first asked for.
   GpuSide& seed(std::size_t index);
   void make_check_sets();
-  Expected<std::vector<double>, RunnerFailure> check_cases(GpuSide& side);  // coarse nanoseconds per launch, by case
+  struct Checked {
+    std::vector<double> estimates;  // coarse nanoseconds per launch, by case
+    bool deterministic = true;      // the same bytes twice, whatever lay in outputs and scratch before
+    double tolerance_share = 0;     // the largest error as a share of what is allowed there
+  };
+  Expected<Checked, RunnerFailure> check_cases(GpuSide& side);
   std::optional<RunnerFailure> time_cases(std::unique_ptr<GpuSide> side, const CompiledCandidate& candidate,
-                                          std::span<const double> estimates, Measurement& result);
+                                          const Checked& checked, Measurement& result);
+  std::optional<RunnerFailure> find_impossible_times(const Measurement& result) const;
   void require_idle();
   Error seed_error(const RunnerFailure& failure) const;
 
@@ -61,6 +70,7 @@ class GpuSession {
   CudaBackend& backend_;
   RngStream rng_;
   std::stop_token stop_;
+  std::vector<unsigned> others_;
   Runner reference_;
   std::vector<CaseSets> cases_;
   std::vector<std::unique_ptr<GpuSide>> seeds_;

@@ -93,7 +93,7 @@ std::optional<RunnerFailure> GpuSide::prepare(std::size_t index, const std::stop
 }
 
 std::optional<RunnerFailure> GpuSide::check(const InputPool& pool, const InputSet& set, const std::string& output,
-                                            std::uint64_t poison) const {
+                                            std::uint64_t poison) {
   const auto bytes = std::as_bytes(std::span(output.data(), output.size()));
   if (bytes.size() != output_layout_.bytes) {
     return RunnerFailure{MeasurementStatus::runtime_error, "the runner's reply is damaged"};
@@ -102,9 +102,9 @@ std::optional<RunnerFailure> GpuSide::check(const InputPool& pool, const InputSe
   if (first_broken_guard(output_layout_, bytes, poison) >= 0) {
     return RunnerFailure{MeasurementStatus::runtime_error, fmt::format("case {}: wrote outside the outputs", name)};
   }
-  std::vector<std::byte> outputs(pool.check().layout.bytes);
-  copy_buffers(output_layout_, bytes, pool.check().layout, outputs);
-  if (const auto difference = first_difference(pool.check(), set.expected, outputs)) {
+  outputs_.assign(pool.check().layout.bytes, std::byte{});
+  copy_buffers(output_layout_, bytes, pool.check().layout, outputs_);
+  if (const auto difference = first_difference(pool.check(), set.expected, outputs_)) {
     return RunnerFailure{MeasurementStatus::incorrect, fmt::format("case {}: {}", name, *difference)};
   }
   return std::nullopt;
@@ -145,9 +145,11 @@ Expected<GpuSample, RunnerFailure> GpuSide::turn(const InputPool& pool, std::spa
     return GpuSample{head.span_ns / static_cast<double>(sets.size()), (head.sm_mhz_before + head.sm_mhz_after) / 2,
                      whole - head.span_ns, attempt > 0};
   }
-  throw Error(ErrorKind::environment,
-              "the host queues launches more slowly than the GPU runs them, ten times in a row; "
-              "is this machine overloaded?");
+  throw Error(
+      ErrorKind::environment,
+      fmt::format("the host needs longer than 18 ms to queue the launches of a turn, {} times in a row: no span "
+                  "of the GPU alone can be timed. Is this machine overloaded?",
+                  kLateRepeats));
 }
 
 }  // namespace kc

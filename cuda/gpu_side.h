@@ -5,6 +5,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/expected.h"
 #include "cuda/candidate.h"
@@ -39,12 +40,15 @@ class GpuSide {
   // Whether launches of one turn could pass results to each other through initialised variables.
   bool needs_single_launches() const { return candidate_.binary.facts.initialised_bytes > 0; }
   std::size_t set_bytes(std::size_t index) const;  // of case `index`, on the device
+  std::size_t steps(std::size_t index) const { return candidate_.plans[index].steps.size(); }  // of one run
   unsigned pid() const { return link_->pid(); }
+  // Of the last launch of the last turn, as OutputCheck::layout has them; what lies between them is zero.
+  std::span<const std::byte> outputs() const { return outputs_; }
 
  private:
   Expected<Fields, RunnerFailure> call(const Fields& request, const std::stop_token& stop);
   std::optional<RunnerFailure> check(const InputPool& pool, const InputSet& set, const std::string& output,
-                                     std::uint64_t poison) const;
+                                     std::uint64_t poison);
 
   const TaskPack& pack_;
   const CompiledCandidate& candidate_;
@@ -53,6 +57,7 @@ class GpuSide {
   double timeout_s_;
   SetLayout input_layout_, output_layout_, scratch_layout_;
   std::optional<std::size_t> prepared_;  // case
+  std::vector<std::byte> outputs_;
 };
 
 }  // namespace kc

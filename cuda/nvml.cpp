@@ -20,6 +20,7 @@ struct ProcessInfo {  // nvmlProcessInfo_t, since version 2 of the calls
 constexpr unsigned kSmClock = 1;
 constexpr unsigned kMemoryClock = 2;
 constexpr unsigned kMostProcesses = 256;
+constexpr double kLeavingSeconds = 0.2;
 
 class Nvml : public GpuMonitor {
  public:
@@ -90,6 +91,13 @@ std::unique_ptr<GpuMonitor> load_nvml(std::string& why) {
   if (nvml->start()) return nvml;
   why = "NVML does not start: is the driver loaded?";
   return nullptr;
+}
+
+std::vector<unsigned> foreign_processes(GpuMonitor& monitor, int device) {
+  std::vector<unsigned> found = wait_until_idle(monitor, device, {}, kLeavingSeconds);
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());  // those that compute and draw are listed twice
+  return found;
 }
 
 std::vector<unsigned> wait_until_idle(GpuMonitor& monitor, int device, const std::vector<unsigned>& own,

@@ -28,6 +28,10 @@ class GpuMonitor {
 // Nothing when the library is missing or does not start; `why` says so.
 std::unique_ptr<GpuMonitor> load_nvml(std::string& why);
 
+// Processes that use the device before any of ours does, in order, each once. Those of ours that have just ended get a
+// moment to leave.
+std::vector<unsigned> foreign_processes(GpuMonitor& monitor, int device);
+
 // Waits until no process but `own` uses the device: at most `seconds`. The ids that stayed.
 std::vector<unsigned> wait_until_idle(GpuMonitor& monitor, int device, const std::vector<unsigned>& own,
                                       double seconds);

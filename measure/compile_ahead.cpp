@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <future>
-#include <thread>
+
+#include "measure/ahead.h"
 
 namespace kc {
 namespace {
@@ -28,38 +28,31 @@ int spare_cores(int usable_cores, int task_threads) { return std::max(0, usable_
 struct CompileAhead::Impl {
   const CompileEnvironment& environment;
   std::vector<CompileJob> jobs;
-  std::future<std::vector<CompileResult>> running = {};
-  std::stop_source cancelled = {};
-  std::jthread thread = {};
+  std::unique_ptr<Ahead<std::vector<CompileResult>>> work = {};
 };
 
 CompileAhead::CompileAhead(const CompileEnvironment& environment, std::vector<CompileJob> jobs, const CorePair& timed,
                            int spare)
     : impl_(new Impl{environment, std::move(jobs)}) {
-  if (spare == 0) return;
-  std::packaged_task<std::vector<CompileResult>()> work([impl = impl_.get(), timed, spare] {
-    leave_cores(timed);
+  const auto compile = [impl = impl_.get(), timed, spare](const std::stop_token& stop) {
     CompileEnvironment limited = impl->environment;
-    limited.options.compile_jobs = std::min<std::int64_t>(limited.options.compile_jobs, spare);
-    return compile_all(limited, impl->jobs, impl->cancelled.get_token());
-  });
-  impl_->running = work.get_future();
-  impl_->thread = std::jthread(std::move(work));
+    if (spare > 0) {
+      leave_cores(timed);
+      limited.options.compile_jobs = std::min<std::int64_t>(limited.options.compile_jobs, spare);
+    }
+    return compile_all(limited, impl->jobs, stop);
+  };
+  impl_->work = std::make_unique<Ahead<std::vector<CompileResult>>>(compile, spare > 0);
 }
 
 CompileAhead::~CompileAhead() {
-  impl_->cancelled.request_stop();
-  if (impl_->thread.joinable()) impl_->thread.join();
+  impl_->work.reset();
   std::error_code ignored;
   for (const CompileJob& job : impl_->jobs) std::filesystem::remove_all(job.folder, ignored);
 }
 
 const std::vector<CompileJob>& CompileAhead::jobs() const { return impl_->jobs; }
 
-std::vector<CompileResult> CompileAhead::results(const std::stop_token& stop) {
-  if (!impl_->running.valid()) return compile_all(impl_->environment, impl_->jobs, stop);
-  const std::stop_callback forward(stop, [this] { impl_->cancelled.request_stop(); });
-  return impl_->running.get();
-}
+std::vector<CompileResult> CompileAhead::results(const std::stop_token& stop) { return impl_->work->result(stop); }
 
 }  // namespace kc

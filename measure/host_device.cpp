@@ -16,31 +16,14 @@
 #include "measure/machine.h"
 #include "measure/process.h"
 #include "measure/session.h"
+#include "measure/session_ranges.h"
 #include "measure/statistics.h"
 
 namespace kc {
 namespace {
 
-// Candidates that are compiled together, then timed on one secret draw of inputs.
-constexpr std::size_t kSessionSize = 16;
 constexpr std::chrono::seconds kSessionAge(60);  // after that it takes no further candidates
 constexpr std::chrono::seconds kNoiseAge(10);    // of a task's last look at the noise floor
-
-struct SessionRange {
-  std::size_t first;
-  std::size_t count;
-};
-
-std::vector<SessionRange> split_into_sessions(std::span<const MeasureRequest> requests) {
-  std::vector<SessionRange> sessions;
-  for (std::size_t first = 0; first < requests.size();) {
-    std::size_t end = first + 1;
-    while (end < requests.size() && end - first < kSessionSize && requests[end].task == requests[first].task) ++end;
-    sessions.push_back({first, end - first});
-    first = end;
-  }
-  return sessions;
-}
 
 struct OpenSession {
   const HostTask* task;
@@ -67,24 +50,22 @@ class HostMeasurer : public Measurer {
   std::vector<Measurement> measure(std::span<const MeasureRequest> requests, const OnResult& on_result,
                                    std::stop_token stop) override {
     std::vector<Measurement> results(requests.size());
-    const std::vector<SessionRange> sessions = split_into_sessions(requests);
+    const auto sessions = split_into_sessions(requests);
     std::unique_ptr<CompileAhead> next;
     for (std::size_t s = 0; s < sessions.size(); ++s) {
-      const SessionRange range = sessions[s];
-      const TaskPack& pack = *requests[range.first].task;
+      const auto first = static_cast<std::size_t>(sessions[s].data() - requests.data());
+      const TaskPack& pack = *sessions[s][0].task;
       const HostTask& task = task_of(pack, stop);
-      if (!next) next = compile_ahead(requests.subspan(range.first, range.count), 0);
+      if (!next) next = compile_ahead(sessions[s], 0);
       const std::unique_ptr<CompileAhead> current = std::move(next);
       const std::vector<CompileResult> compiled = current->results(stop);
       const int spare = spare_cores(usable_cores_, pack.threads);
-      if (spare > 0 && s + 1 < sessions.size()) {
-        next = compile_ahead(requests.subspan(sessions[s + 1].first, sessions[s + 1].count), spare);
-      }
+      if (spare > 0 && s + 1 < sessions.size()) next = compile_ahead(sessions[s + 1], spare);
       const OnResult report = [&](std::size_t i, const Measurement& measurement) {
-        results[range.first + i] = measurement;
-        if (on_result) on_result(range.first + i, measurement);
+        results[first + i] = measurement;
+        if (on_result) on_result(first + i, measurement);
       };
-      run_session(task, requests.subspan(range.first, range.count), current->jobs(), compiled, report, stop);
+      run_session(task, sessions[s], current->jobs(), compiled, report, stop);
     }
     return results;
   }

@@ -134,10 +134,11 @@ CorePair choose_cores() {
   return {cores[0], cores[1], false};
 }
 
-DeviceLock::DeviceLock(const std::stop_token& stop)
+DeviceLock::DeviceLock(const std::stop_token& stop, MachineUse use)
     : cores_(::open("/sys/devices/system/cpu", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  const int kind = use == MachineUse::alone ? LOCK_EX : LOCK_SH;
   bool told = false;
-  while (cores_ && ::flock(cores_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  while (cores_ && ::flock(cores_.get(), kind | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     throw_if_stopped(stop);
     if (!told) log::info("waiting for another program that measures on this machine");
     told = true;

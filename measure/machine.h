@@ -35,10 +35,12 @@ struct CorePair {
 };
 CorePair choose_cores();
 
-// The right to time on this machine: one holder at a time, whoever's process it is. Waits for it; leaves no file.
+// The right to time on this machine, whoever's process it is: one holder at a time whose times are the CPU's, or any
+// number that use the CPU beside each other. Waits for it; leaves no file.
+enum class MachineUse { alone, beside_others };
 class DeviceLock {
  public:
-  explicit DeviceLock(const std::stop_token& stop);  // Error{interrupted}
+  explicit DeviceLock(const std::stop_token& stop, MachineUse use = MachineUse::alone);  // Error{interrupted}
 
  private:
   Descriptor cores_;

@@ -37,6 +37,30 @@ TEST_F(CudaDevice, FindsWrongOutputsOfEveryKind) {
               HasSubstr("runtime_error: case even: wrote to an input"));
 }
 
+TEST_F(CudaDevice, NotesWhetherTheSameBytesCameTwiceAndHowCloseTheToleranceWas) {
+  const Measurement honest = measure_kernel("honest", world_.kernels["run"]);
+  ASSERT_EQ(honest.status, MeasurementStatus::ok) << honest.log;
+  EXPECT_EQ(honest.facts.at("deterministic"), 1);
+  EXPECT_LT(honest.facts.at("tolerance_share"), 0.1);
+  const Measurement restless = measure_kernel("restless", [](FakeLaunch& l) {
+    std::vector<std::uint32_t> before(static_cast<std::size_t>(l.sizes[0]));
+    std::memcpy(before.data(), l.buffers[1], 4 * before.size());
+    affine(l, l.sizes[0]);
+    auto* y = reinterpret_cast<std::uint32_t*>(l.buffers[1]);
+    for (std::size_t i = 0; i < before.size(); ++i) y[i] ^= before[i] & 1;
+  });
+  ASSERT_EQ(restless.status, MeasurementStatus::ok) << restless.log;
+  EXPECT_EQ(restless.facts.at("deterministic"), 0) << "its last bit is that of the memory before";
+  const Measurement rough = measure_kernel("rough", [](FakeLaunch& l) {
+    affine(l, l.sizes[0]);
+    auto* y = reinterpret_cast<float*>(l.buffers[1]);
+    for (std::int64_t i = 0; i < l.sizes[0]; ++i) y[i] *= 1 + 6e-7f;
+  });
+  ASSERT_EQ(rough.status, MeasurementStatus::ok) << rough.log;
+  EXPECT_GT(rough.facts.at("tolerance_share"), 0.3);
+  EXPECT_LT(rough.facts.at("tolerance_share"), 1);
+}
+
 TEST_F(CudaDevice, FindsWritesOutsideTheScratch) {
   const auto kernel = [](FakeLaunch& l) {
     affine(l, l.sizes[0]);
@@ -69,6 +93,23 @@ TEST_F(CudaDevice, MeasuresNothingBesideAKernelThatDoesNotLeaveTheDevice) {
   world_.killed_processes_stay = true;
   world_.kernels["spins"] = [](FakeLaunch& l) { l.hangs = true; };
   EXPECT_ERROR(measure({text_of("spins")}), ErrorKind::environment, HasSubstr("still uses the GPU"));
+}
+
+TEST_F(CudaDevice, CountsProcessesOfOthersAndWarnsOnce) {
+  world_.kernels["wrong"] = [](FakeLaunch&) {};
+  EXPECT_EQ(measure({text_of("run")}).at(0).facts.at("other_processes"), 0);
+  world_.processes = {4711, 4712};
+  ::testing::internal::CaptureStderr();
+  const std::vector<Measurement> results = measure(std::vector(18, text_of("wrong")));  // two sessions
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(results.back().status, MeasurementStatus::incorrect) << "they do not end the run";
+  EXPECT_EQ(results.back().facts.at("other_processes"), 2);
+  const std::string warning = "other processes use the GPU (4711, 4712)";
+  EXPECT_THAT(said, HasSubstr(warning));
+  EXPECT_EQ(said.find(warning, said.find(warning) + 1), std::string::npos) << "once is enough";
+  CudaBackend blind = fake_backend(world_);
+  blind.monitor.reset();
+  EXPECT_FALSE(measure({text_of("run")}, std::move(blind)).at(0).facts.contains("other_processes"));
 }
 
 TEST_F(CudaDevice, ADeviceThatFailsIsNoFaultOfTheCandidate) {

@@ -1,6 +1,8 @@
 #pragma once
 // A GPU that tests script: memory is the host's, kernels are functions by name, clocks are counters. What a launch does
 // and how long it takes is the test's choice; every call is noted.
+#include <unistd.h>
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -212,9 +214,14 @@ class FakeMonitor : public GpuMonitor {
 inline CudaBackend fake_backend(FakeWorld& world) {
   CudaBackend backend;
   backend.description.name = "Fake H100";
+  backend.description.uuid = "fake " + std::to_string(getpid());  // no other test waits for it
   backend.description.major = 9;
   backend.description.multiprocessors = 132;
   backend.description.threads_per_multiprocessor = 2048;
+  backend.description.clock_khz = 1980000;
+  backend.description.memory_clock_khz = 2619000;
+  backend.description.memory_bus_bits = 5120;
+  backend.description.l2_bytes = std::int64_t{50} << 20;
   backend.start = [&world] { return std::make_unique<FakeLink>(world); };
   backend.monitor = std::make_unique<FakeMonitor>(world);
   return backend;

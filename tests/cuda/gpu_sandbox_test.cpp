@@ -1,6 +1,7 @@
 // The isolation of kernelcast-gpu: what the driver needs is open, the rest is closed.
 #include "cuda/gpu_sandbox.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>
@@ -165,6 +166,10 @@ TEST_F(GpuProcess, StartsInsideTheSandboxAndReachesNoFileOfAUser) {
   EXPECT_ERROR(ask("denied", "off"), ErrorKind::environment, HasSubstr("the GPU cannot be used"));
 }
 
+TEST_F(GpuProcess, AsksTheDriverToLoadModulesWhole) {
+  EXPECT_EQ(ask("eager", "auto"), TurnVerdict::environment) << "not at a kernel's first launch, inside a span";
+}
+
 // In this order: a driver that was once started outside is so from then on.
 TEST_F(GpuProcess, WhereTheDriverNeedsMoreItIsAskedOutsideUnlessTheSandboxIsRequired) {
   EXPECT_ERROR(ask("needs", "require"), ErrorKind::environment, HasSubstr("inside the sandbox"));
@@ -172,6 +177,47 @@ TEST_F(GpuProcess, WhereTheDriverNeedsMoreItIsAskedOutsideUnlessTheSandboxIsRequ
   EXPECT_EQ(ask("needs", "auto"), TurnVerdict::environment);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("SANDBOX OFF"));
   EXPECT_EQ(ask("needs", "auto"), TurnVerdict::environment);
+}
+
+// The driver's own library in this process, as the stub has it.
+class DriverLibrary : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    // Its name is then taken: who asks for libcuda.so.1 gets this one.
+    ASSERT_NE(dlopen(KC_STUB_DRIVER_FOLDER "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
+    setenv("CUDA_VISIBLE_DEVICES", "needs:/dev/null", 1);
+    driver_ = load_driver();
+    ASSERT_EQ(driver_->open(0), 0);
+    for (DevicePointer* memory : {&from_, &to_}) ASSERT_EQ(driver_->allocate(8, *memory), 0);
+  }
+  void TearDown() override {
+    for (const DevicePointer memory : {from_, to_}) EXPECT_EQ(driver_->free(memory), 0);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+  }
+  DriverStatus launch_copy() {
+    void* parameters[] = {&to_, &from_};
+    return driver_->launch(1, {}, parameters);
+  }
+
+  std::unique_ptr<Driver> driver_;
+  DevicePointer from_ = 0;
+  DevicePointer to_ = 0;
+};
+
+TEST_F(DriverLibrary, AKernelFindsWhatWasUploadedBeforeIt) {
+  const std::string text = "uploaded";
+  ASSERT_EQ(driver_->upload(from_, text.data(), 8), 0);
+  ASSERT_EQ(launch_copy(), 0);
+  ASSERT_EQ(driver_->synchronize(), 0);
+  EXPECT_EQ(std::string(host_address<char>(to_), 8), text);
+}
+
+TEST_F(DriverLibrary, ADownloadHoldsWhatTheKernelBeforeItWrote) {
+  ASSERT_EQ(driver_->fill(from_, 'a', 8), 0);
+  ASSERT_EQ(launch_copy(), 0);
+  std::string got(8, '?');
+  ASSERT_EQ(driver_->download(got.data(), to_, 8), 0);
+  EXPECT_EQ(got, "aaaaaaaa");
 }
 
 }  // namespace

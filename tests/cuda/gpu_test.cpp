@@ -3,13 +3,20 @@
 
 #include "cuda/cuda_device.h"
 #include "cuda/doctor.h"
+#include "measure/statistics.h"
 #include "tests/cuda/cuda_task.h"
+#include "tests/cuda/gpu_cheats.h"
 #include "tests/support/expect_error.h"
 
 namespace kc::test {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
+
+double median_ns(const CaseTiming& timing) {
+  return median_of({timing.candidate_ns.begin(), timing.candidate_ns.end()});
+}
 
 class OnAGpu : public ::testing::Test {
  protected:
@@ -23,21 +30,14 @@ class OnAGpu : public ::testing::Test {
     options_.run_timeout_s = 3;
   }
 
-  std::vector<Measurement> measure(const std::vector<std::string>& sources) {
+  std::vector<Measurement> measure(const std::vector<std::string>& sources) { return measure(sources, task_.pack()); }
+  std::vector<Measurement> measure(const std::vector<std::string>& sources, const TaskPack& pack) {
     const auto measurer = make_cuda_measurer(options_, 12345);
     std::vector<MeasureRequest> requests;
     for (const std::string& source : sources) {
-      requests.push_back({&task_.pack(), {"k.cu", {"cuda", "id", source, {{"BLOCK", "128"}}}, false, ""}});
+      requests.push_back({&pack, {"k.cu", {"cuda", "id", source, {{"BLOCK", "128"}}}, false, ""}});
     }
     return measurer->measure(requests, {}, {});
-  }
-
-  // A kernel whose body is `body`, one thread an element.
-  static std::string kernel(const std::string& body) {
-    return "#pragma kernelcast launch run grid(ceil_div(N, BLOCK)) block(BLOCK)\n"
-           "__global__ void run(Case c, const float* x, float* y) {\n"
-           "  const long long i = blockIdx.x * (long long)BLOCK + threadIdx.x;\n" +
-           body + "\n}\n";
   }
 
   CudaTask task_;
@@ -58,35 +58,56 @@ TEST_F(OnAGpu, TheDriverStartsInsideTheRunnersSandbox) {
 }
 
 TEST_F(OnAGpu, CheatsAreCaught) {
-  const std::string honest = "if (i < c.N) y[i] = 2.0f * x[i] + 1.0f;";
-  const std::vector<std::pair<std::string, MeasurementStatus>> cheats = {
-      {kernel("if (i < 0) y[i] = x[i];"), MeasurementStatus::incorrect},                          // writes nothing
-      {kernel("if (i < c.N) y[i] = __int_as_float(0x7fffffff);"), MeasurementStatus::incorrect},  // NaN
-      {kernel("if (i < c.N) y[i] = 0;"), MeasurementStatus::incorrect},
-      {kernel("if (i < c.N - 1) y[i] = 2.0f * x[i] + 1.0f;"), MeasurementStatus::incorrect},    // drops the tail
-      {kernel(honest + " if (i == 0) y[c.N] = 1;"), MeasurementStatus::runtime_error},          // guard region
-      {kernel(honest + " if (i == 0) ((float*)x)[0] = 0;"), MeasurementStatus::runtime_error},  // an input
-      {kernel(honest + " if (i == 0) asm volatile(\"trap;\");"), MeasurementStatus::runtime_error},
-      {kernel("if (i == 0) *(volatile int*)16 = 1;"), MeasurementStatus::runtime_error},  // illegal address
-      {kernel("while (c.N > 0) asm volatile(\"\");"), MeasurementStatus::timeout},
-      {"__device__ float kept;\n" + kernel(honest + " if (i == 0) kept = x[0];"), MeasurementStatus::compile_error},
-      {kernel("if (i == 0) printf(\"hello\");"), MeasurementStatus::compile_error},
-  };
+  const std::vector<GpuCheat> cheats = gpu_cheats();
   std::vector<std::string> sources;
-  for (const auto& [source, status] : cheats) sources.push_back(source);
-  sources.push_back(kernel(honest));
+  for (const GpuCheat& cheat : cheats) sources.push_back(cheat.source);
+  sources.push_back(gpu_kernel(kHonestBody));
   const auto results = measure(sources);
   for (std::size_t i = 0; i < cheats.size(); ++i) {
-    EXPECT_EQ(results[i].status, cheats[i].second) << sources[i] << results[i].log;
+    EXPECT_THAT(cheats[i].verdicts, Contains(results[i].status)) << cheats[i].name << "\n" << results[i].log;
   }
   EXPECT_EQ(results.back().status, MeasurementStatus::ok) << results.back().log;
+}
+
+TEST_F(OnAGpu, ReadingTheTimerGainsNothing) {
+  const Measurement result = measure({timer_reading_kernel()}).at(0);
+  ASSERT_EQ(result.status, MeasurementStatus::ok) << result.log;
+  EXPECT_LT(log2_speedup_scalar(result), 0.3);
+}
+
+// Neither the launch's way through the driver nor the flush of the cache, 20 us and more each, lies inside the span.
+TEST_F(OnAGpu, AKernelOfAKnownLengthTakesThatLong) {
+  const Measurement result = measure({kernel_that_takes(20000)}).at(0);
+  ASSERT_EQ(result.status, MeasurementStatus::ok) << result.log;
+  for (const CaseTiming& timing : result.cases) {
+    EXPECT_GT(median_ns(timing), 18000) << timing.name;
+    EXPECT_LT(median_ns(timing), 30000) << timing.name;
+  }
+}
+
+TEST_F(OnAGpu, AColdRunFindsNothingInTheCache) {
+  const auto nanoseconds = [&](const std::string& cache) {
+    const CudaTask task(std::string(kCudaYaml) + "  cache: " + cache + "\n");
+    const Measurement result = measure({line_by_line_kernel()}, task.pack()).at(0);
+    EXPECT_EQ(result.status, MeasurementStatus::ok) << result.log;
+    return result.cases.empty() ? 0 : median_ns(result.cases[0]);
+  };
+  EXPECT_GT(nanoseconds("cold"), 1.3 * nanoseconds("warm"));
+}
+
+// Behind a kernel that spins, loading the next one would wait for the end of the spin, or for ever.
+TEST_F(OnAGpu, KernelsAreLoadedBeforeTheSpanThatLaunchesThem) {
+  const Measurement result = measure({many_kernels()}).at(0);
+  ASSERT_EQ(result.status, MeasurementStatus::ok) << result.log;
+  EXPECT_FALSE(result.facts.contains("unstable"));
+  EXPECT_LT(median_ns(result.cases[0]), 200000) << "eight launches";
 }
 
 // Persisting lines and results kept in device memory between runs: the second half of the rounds must not be faster.
 TEST_F(OnAGpu, ACacheHintGivesNothingThatLastsBetweenRuns) {
   const auto results =
-      measure({kernel("float v = 0; if (i < c.N) { asm volatile(\"ld.global.L2::evict_last.f32 %0, [%1];\" : "
-                      "\"=f\"(v) : \"l\"(x + i)); y[i] = 2.0f * v + 1.0f; }"),
+      measure({gpu_kernel("float v = 0; if (i < c.N) { asm volatile(\"ld.global.L2::evict_last.f32 %0, [%1];\" : "
+                          "\"=f\"(v) : \"l\"(x + i)); y[i] = 2.0f * v + 1.0f; }"),
                kCudaSource});
   ASSERT_EQ(results[0].status, MeasurementStatus::ok) << results[0].log;
   EXPECT_LT(std::abs(log2_speedup_scalar(results[0]) - log2_speedup_scalar(results[1])), 0.3);

@@ -6,7 +6,9 @@
 #include <map>
 #include <utility>
 
+#include "cuda/gpu_speed_limit.h"
 #include "tests/cuda/scripted_candidates.h"
+#include "tests/support/expect_error.h"
 
 namespace kc::test {
 namespace {
@@ -84,6 +86,8 @@ TEST_F(GpuTiming, GivesEveryTimedLaunchInputsThatItHasNotSeen) {
   EXPECT_GE(once, 2 * 2 * 8 * 5) << "two processes, two cases, eight rounds, five launches of 10 us in a turn of 50 us";
 }
 
+constexpr std::int64_t kStallNs = 19000000;  // more than nine tenths of the longest delay, 20 ms
+
 // As fast as the seed on inputs that its process has not met, ten times faster on others.
 class RememberingKernel {
  public:
@@ -117,10 +121,22 @@ TEST_F(GpuTiming, NorInRoundsThatAreTakenAgainForAClockThatDropped) {
 
 TEST_F(GpuTiming, NorInRoundsWhoseFirstSpanWasVoid) {
   RememberingKernel kernel;
-  world_.stall_ns = [&kernel] { return std::exchange(kernel.is_new, false) ? std::int64_t{19000000} : 0; };
+  int turns = 0;
+  world_.stall_ns = [&] {  // every third time, so that there are rounds enough without
+    return std::exchange(kernel.is_new, false) && ++turns % 3 == 0 ? kStallNs : 0;
+  };
   const Measurement result = measure_kernel("stalls", std::ref(kernel));
   ASSERT_EQ(result.status, MeasurementStatus::ok) << result.log;
+  EXPECT_FALSE(result.facts.contains("unstable"));
   EXPECT_NEAR(log2_speedup_scalar(result), 0, 0.01);
+}
+
+TEST_F(GpuTiming, SpansThatAreVoidAgainAndAgainEndTheRepeatsWithAVerdict) {
+  int spans = 0;
+  world_.stall_ns = [&spans] { return ++spans % 2 == 1 ? kStallNs : 0; };
+  const Measurement result = measure_kernel("same", world_.kernels["run"]);
+  ASSERT_EQ(result.status, MeasurementStatus::ok) << result.log;
+  EXPECT_EQ(result.facts.at("unstable"), 1) << "each round was kept with a second span on the same inputs";
 }
 
 TEST_F(GpuTiming, TheIntervalKnowsWhatSetsProcessesApart) {
@@ -179,6 +195,55 @@ TEST_F(GpuTiming, ASpanThatBeganBeforeTheQueueWasFullIsTimedAgain) {
   for (const CaseTiming& timing : result.cases) {
     for (const float ns : timing.candidate_ns) EXPECT_NEAR(ns, 20000, 100);
   }
+}
+
+TEST_F(GpuTiming, AHostThatQueuesMoreSlowlyThanTheLongestDelayIsAnErrorAndNoLabel) {
+  world_.queue_ns = 30000000;
+  EXPECT_ERROR(measure_kernel("same", world_.kernels["run"]), ErrorKind::environment,
+               HasSubstr("longer than 18 ms to queue the launches of a turn, 10 times in a row"));
+}
+
+TEST_F(GpuTiming, ATurnQueuesNoMoreThanADriverTakes) {
+  world_.kernels["run"] = world_.kernels["many"] = [](FakeLaunch& launch) {
+    affine(launch, launch.sizes[0]);
+    launch.ns = 200;
+  };
+  std::string text = text_of("many");
+  for (int i = 1; i < 60; ++i) text = "#pragma kernelcast launch many grid(1) block(32)\n" + text;
+  const Measurement result = measure({text}).at(0);
+  ASSERT_EQ(result.status, MeasurementStatus::ok) << result.log;
+  std::size_t most = 0, count = 0;
+  for (const std::string& call : world_.calls) {
+    if (call == "start") count = 0;
+    if (call == "many") most = std::max(most, ++count);
+  }
+  EXPECT_EQ(most, 480) << "eight launches of 60 kernels, beside a seed of one";
+}
+
+TEST_F(GpuTiming, ATimeThatNoGpuCanHaveIsNoLabel) {
+  const Measurement result = measure_kernel("hasty", [](FakeLaunch& launch) {
+    affine(launch, launch.sizes[0]);
+    launch.ns = 1;
+  });
+  EXPECT_EQ(result.status, MeasurementStatus::incorrect);
+  EXPECT_THAT(result.log, HasSubstr("case even: 1 ns a run is impossible"));
+  EXPECT_TRUE(result.cases.empty());
+}
+
+TEST(GpuSpeedLimit, AccusesNobodyWhoseOutputsMayLieInTheCache) {
+  const CudaTask task;
+  CaseSpec input_case = task.pack().cases[0];
+  FakeWorld world;
+  GpuDevice device = fake_backend(world).description;
+  const auto least_us = [&](std::int64_t n) {
+    input_case.sizes["N"] = n;
+    return least_nanoseconds(device, task.pack(), input_case) / 1e3;
+  };
+  EXPECT_EQ(least_us(4096), 0.1) << "a launch";
+  EXPECT_NEAR(least_us(std::int64_t{12} << 20), 1.2, 0.05) << "48 MB at 128 bytes a cycle and multiprocessor";
+  EXPECT_NEAR(least_us(std::int64_t{256} << 20), 244, 1) << "a GB without 50 MB at 3.35 TB/s, of which 1.25 times";
+  device = GpuDevice();
+  EXPECT_EQ(least_us(std::int64_t{256} << 20), 0.1) << "nothing is known";
 }
 
 }  // namespace

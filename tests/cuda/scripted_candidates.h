@@ -44,7 +44,10 @@ class ScriptedGpu : public ::testing::Test {
 
   // Measures candidates with these kernels' names, all in one session.
   std::vector<Measurement> measure(const std::vector<std::string>& texts) {
-    const auto measurer = make_cuda_measurer(options_, 12345, fake_backend(world_));
+    return measure(texts, fake_backend(world_));
+  }
+  std::vector<Measurement> measure(const std::vector<std::string>& texts, CudaBackend backend) {
+    const auto measurer = make_cuda_measurer(options_, 12345, std::move(backend));
     std::vector<MeasureRequest> requests;
     for (const std::string& text : texts) {
       requests.push_back({&task_.pack(), {"k.cu", {"cuda", "id", text, {}}, false, ""}});

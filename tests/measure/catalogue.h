@@ -1,11 +1,13 @@
 #pragma once
 // Names of all tests, for catalogues that claim to have them.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace kc::test {
 
@@ -24,6 +26,11 @@ inline std::set<std::string> tests_in_the_sources() {
     }
   }
   return names;
+}
+
+// Whether one of these waits for a GPU.
+inline bool names_a_gpu_test(const std::vector<std::string>& tests) {
+  return std::ranges::any_of(tests, [](const std::string& test) { return test.starts_with("OnAGpu."); });
 }
 
 }  // namespace kc::test

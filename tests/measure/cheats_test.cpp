@@ -89,6 +89,7 @@ TEST(Cheats, EveryRowOfTheCatalogueHasTestsOfItsCategory) {
     ++counts[category];
     const std::size_t proofs = category == "executed" ? static_cast<std::size_t>(sources[number]) : row["tests"].size();
     EXPECT_GT(proofs, 0) << "row " << number;
+    EXPECT_TRUE(category != "gpu" || names_a_gpu_test(row["tests"].as<std::vector<std::string>>())) << "row " << number;
     for (const YAML::Node& test : row["tests"]) {
       EXPECT_EQ(tests.count(test.as<std::string>()), 1) << "row " << number << ": no test " << test.as<std::string>();
     }

@@ -1,10 +1,11 @@
 #include "measure/machine.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/temp_folder.h"
 
 namespace kc::test {
@@ -30,6 +31,18 @@ TEST(MachineFacts, WhatTheMachineDoesNotTellIsAbsent) {
   EXPECT_TRUE(machine_facts(0, folder.path()).empty());
   write(folder / "proc/loadavg", "nonsense");
   EXPECT_TRUE(machine_facts(0, folder.path()).empty());
+}
+
+TEST(DeviceLock, ThoseThatBearEachOtherKeepOutWhoWantsToBeAlone) {
+  std::stop_source impatient;
+  impatient.request_stop();
+  {
+    const DeviceLock first({}, MachineUse::beside_others);
+    const DeviceLock second(impatient.get_token(), MachineUse::beside_others);
+    EXPECT_ERROR(DeviceLock(impatient.get_token()), ErrorKind::interrupted, ::testing::_);
+  }
+  const DeviceLock alone({});
+  EXPECT_ERROR(DeviceLock(impatient.get_token(), MachineUse::beside_others), ErrorKind::interrupted, ::testing::_);
 }
 
 }  // namespace
