@@ -201,7 +201,7 @@ CudaBackend make_cuda_backend(int index, const std::string& sandbox) {
   }
   backend.start = [index, sandbox] { return start_gpu_process(index, sandbox); };
   std::string why;
-  backend.monitor = load_nvml(why);
+  backend.monitor = load_nvml(why, backend.description.uuid);
   return backend;
 }
 

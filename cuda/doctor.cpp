@@ -212,7 +212,7 @@ std::vector<DoctorLine> cuda_doctor(const CudaOptions& options, const std::stop_
       instruments = compiler->compile({"instruments.cu", kInstrumentSource, sm_limits(device).arch(), {}}, stop).cubin;
     }
     std::string why;
-    const auto monitor = load_nvml(why);
+    const auto monitor = load_nvml(why, device.uuid);
     std::vector<DoctorLine> gpu = gpu_doctor(*driver, monitor.get(), options.index, instruments);
     std::move(gpu.begin(), gpu.end(), std::back_inserter(lines));
   } catch (const Error& e) {

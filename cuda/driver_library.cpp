@@ -58,6 +58,7 @@ class Blas {
 class LibraryDriver : public Driver {
  public:
   LibraryDriver() {
+    ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);  // as runners have it: an index is the same device in all processes
     const CUresult started = init_(0);
     if (started == CUDA_SUCCESS) return;
     throw Error(ErrorKind::environment, fmt::format("the CUDA driver does not start: {}; is there a GPU, and may this "

@@ -24,7 +24,7 @@ constexpr double kLeavingSeconds = 0.2;
 
 class Nvml : public GpuMonitor {
  public:
-  explicit Nvml(void* library) : library_(library) {}
+  Nvml(void* library, const std::string& uuid) : library_(library), uuid_(nvml_uuid(uuid)) {}
   ~Nvml() override {
     if (started_) call<int (*)()>("nvmlShutdown");
     dlclose(library_);
@@ -40,9 +40,7 @@ class Nvml : public GpuMonitor {
   GpuHealth read(int index) override {
     GpuHealth health;
     Device device = nullptr;
-    if (call<int (*)(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2", static_cast<unsigned>(index), &device) != 0) {
-      return health;
-    }
+    if (!find(index, device)) return health;
     for (const char* kind : {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v3"}) {
       std::vector<ProcessInfo> processes(kMostProcesses);
       unsigned count = kMostProcesses;
@@ -69,6 +67,12 @@ class Nvml : public GpuMonitor {
     return function == nullptr ? -1 : function(arguments...);
   }
 
+  bool find(int index, Device& device) {
+    return call<int (*)(const char*, Device*)>("nvmlDeviceGetHandleByUUID", uuid_.c_str(), &device) == 0 ||
+           call<int (*)(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2", static_cast<unsigned>(index), &device) ==
+               0;
+  }
+
   std::optional<unsigned> number(const char* name, Device device, unsigned which) {
     unsigned value = 0;
     if (call<int (*)(Device, unsigned, unsigned*)>(name, device, which, &value) != 0) return std::nullopt;
@@ -76,18 +80,28 @@ class Nvml : public GpuMonitor {
   }
 
   void* library_;
+  std::string uuid_;
   bool started_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<GpuMonitor> load_nvml(std::string& why) {
+std::string nvml_uuid(std::string_view uuid) {
+  std::string text = "GPU";
+  for (std::size_t at = 0; at < uuid.size(); ++at) {
+    if (at == 0 || (at >= 8 && at <= 20 && at % 4 == 0)) text += '-';
+    text += uuid[at];
+  }
+  return text;
+}
+
+std::unique_ptr<GpuMonitor> load_nvml(std::string& why, const std::string& uuid) {
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     why = "libnvidia-ml.so.1 is missing: it comes with NVIDIA's driver";
     return nullptr;
   }
-  auto nvml = std::make_unique<Nvml>(library);
+  auto nvml = std::make_unique<Nvml>(library, uuid);
   if (nvml->start()) return nvml;
   why = "NVML does not start: is the driver loaded?";
   return nullptr;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kc {
@@ -25,8 +26,12 @@ class GpuMonitor {
   virtual GpuHealth read(int device) = 0;
 };
 
-// Nothing when the library is missing or does not start; `why` says so.
-std::unique_ptr<GpuMonitor> load_nvml(std::string& why);
+// Nothing when the library is missing or does not start; `why` says so. It reads the device with this UUID, as
+// GpuDevice has it, where it knows one: its own numbers do not follow CUDA_VISIBLE_DEVICES.
+std::unique_ptr<GpuMonitor> load_nvml(std::string& why, const std::string& uuid);
+
+// "GPU-01234567-89ab-...", of 32 hexadecimal digits.
+std::string nvml_uuid(std::string_view uuid);
 
 // Processes that use the device before any of ours does, in order, each once. Those of ours that have just ended get a
 // moment to leave.

@@ -57,5 +57,9 @@ TEST(CudaDoctor, ChecksTimerClocksAndOtherProcessesOfADevice) {
   EXPECT_EQ(find_line(lines, "devices")->state, DoctorState::missing) << "there is one, with index 0";
 }
 
+TEST(Nvml, NamesADeviceByItsUuid) {
+  EXPECT_EQ(nvml_uuid("00112233445566778899aabbccddeeff"), "GPU-00112233-4455-6677-8899-aabbccddeeff");
+}
+
 }  // namespace
 }  // namespace kc::test

@@ -204,6 +204,8 @@ class DriverLibrary : public ::testing::Test {
   DevicePointer to_ = 0;
 };
 
+TEST_F(DriverLibrary, NumbersDevicesAsRunnersDo) { EXPECT_STREQ(std::getenv("CUDA_DEVICE_ORDER"), "PCI_BUS_ID"); }
+
 TEST_F(DriverLibrary, AKernelFindsWhatWasUploadedBeforeIt) {
   const std::string text = "uploaded";
   ASSERT_EQ(driver_->upload(from_, text.data(), 8), 0);
