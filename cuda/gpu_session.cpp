@@ -16,9 +16,10 @@ namespace {
 
 constexpr std::size_t kSeedProcesses = 4;  // of a session: contexts that wait hold memory of the device and no time
 constexpr std::size_t kTurnBytes = std::size_t{64} << 20;
-constexpr double kTurnNs = 50e3;     // shortest span worth timing: a hundred times the resolution of events
-constexpr double kThrottled = 0.75;  // of the highest clock seen
-constexpr double kSetSeconds = 5;    // of the reference, for the input sets of a session
+constexpr double kTurnNs = 50e3;        // shortest span worth timing: a hundred times the resolution of events
+constexpr double kHarnessTurnNs = 2e6;  // by the harness's clock: twenty times what a turn takes beside its launches
+constexpr double kThrottled = 0.75;     // of the highest clock seen
+constexpr double kSetSeconds = 5;       // of the reference, for the input sets of a session
 
 RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& folder) {
   const ArenaSizes sizes = arena_sizes(pack, reference_outputs(pack));
@@ -101,7 +102,9 @@ Expected<std::vector<double>, RunnerFailure> GpuSession::check_cases(GpuSide& si
     if (auto failure = side.prepare(c, stop_)) return Unexpected(std::move(*failure));
     double fastest = 1e12;
     for (std::size_t set = 0; set < count; ++set) {
-      const auto sample = side.turn(*cases_[c].pool, std::span(&set, 1), rng_, stop_);
+      const auto sample = side.has_host_code()
+                              ? side.turn_by_harness(*cases_[c].pool, std::span(&set, 1), 0, rng_, stop_)
+                              : side.turn(*cases_[c].pool, std::span(&set, 1), rng_, stop_);
       if (!sample) return Unexpected(sample.error());
       fastest = std::min(fastest, sample->ns);
     }
@@ -117,13 +120,14 @@ class GpuSession::Bench : public LabelBench {
       : session_(session),
         side_(std::move(side)),
         candidate_(candidate),
+        by_harness_(session.is_timed_by_harness(candidate)),
         seed_index_(session.labels_++),
         overheads_(session.cases_.size()),
         taken_again_(session.cases_.size()) {}
 
   std::size_t case_count() const override { return session_.cases_.size(); }
   std::size_t most_launches(std::size_t c) const override {
-    GpuSide& seed = session_.seed(seed_index_ % kSeedProcesses);
+    GpuSide& seed = seed_side();
     if (side_->needs_single_launches() || seed.needs_single_launches()) return 1;
     const std::size_t bytes = std::max(side_->set_bytes(c), seed.set_bytes(c));
     return std::clamp<std::size_t>(kTurnBytes / bytes, 1, session_.cases_[c].most_launches);
@@ -142,9 +146,9 @@ class GpuSession::Bench : public LabelBench {
   // L2 is flushed or left as the task says: no warm launches.
   Expected<double, RunnerFailure> turn(Side which, std::size_t c, std::span<const std::size_t> sets,
                                        std::size_t) override {
-    GpuSide& side = which == Side::candidate ? *side_ : session_.seed(seed_index_ % kSeedProcesses);
+    GpuSide& side = which == Side::candidate ? *side_ : seed_side();
     if (auto failure = side.prepare(c, session_.stop_)) return Unexpected(std::move(*failure));
-    const auto sample = side.turn(*session_.cases_[c].pool, sets, session_.rng_, session_.stop_);
+    const auto sample = take_turn(side, c, sets);
     if (!sample) return Unexpected(sample.error());
     const auto index = static_cast<std::size_t>(which);
     overheads_[c][index] = sample->overhead_ns;
@@ -166,20 +170,39 @@ class GpuSession::Bench : public LabelBench {
       return false;
     }
     unstable_ = unstable_ || throttled || known;
-    clocks_.insert(clocks_.end(), {last_[0].sm_mhz, last_[1].sm_mhz});
+    if (!by_harness_) clocks_.insert(clocks_.end(), {last_[0].sm_mhz, last_[1].sm_mhz});
     return true;
   }
 
   void add_facts(Facts& facts) const {
+    if (by_harness_) {
+      facts["host_code"] = 1;
+      return;
+    }
     facts["frequency_mhz"] = median_of(clocks_);
     facts["throttled_rounds"] = static_cast<double>(throttled_);
     if (unstable_) facts["unstable"] = 1;
   }
 
  private:
+  GpuSide& seed_side() const { return session_.seed(seed_index_ % kSeedProcesses); }
+
+  // Where either side has host code, both are timed by the harness's clock, less what a turn without launches takes in
+  // the seed's process: the candidate's own could say anything.
+  Expected<GpuSample, RunnerFailure> take_turn(GpuSide& side, std::size_t c, std::span<const std::size_t> sets) {
+    const InputPool& pool = *session_.cases_[c].pool;
+    if (!by_harness_) return side.turn(pool, sets, session_.rng_, session_.stop_);
+    GpuSide& seed = seed_side();
+    if (const auto failure = seed.prepare(c, session_.stop_)) throw session_.seed_error(*failure);
+    const auto empty_ns = seed.empty_turn_ns(pool, sets, session_.rng_, session_.stop_);
+    if (!empty_ns) throw session_.seed_error(empty_ns.error());
+    return side.turn_by_harness(pool, sets, *empty_ns, session_.rng_, session_.stop_);
+  }
+
   GpuSession& session_;
   std::unique_ptr<GpuSide> side_;
   const CompiledCandidate& candidate_;
+  bool by_harness_;
   std::size_t seed_index_;
   std::vector<std::array<double, 2>> overheads_;  // of the last turn of each side, by case
   std::array<GpuSample, 2> last_;
@@ -198,10 +221,12 @@ std::optional<RunnerFailure> GpuSession::time_cases(std::unique_ptr<GpuSide> sid
   plan.process_rounds = static_cast<std::size_t>(options_.min_rounds);
   plan.max_rounds = static_cast<std::size_t>(options_.max_rounds);
   plan.target_halfwidth = options_.target_log2_halfwidth;
-  plan.turn_ns = kTurnNs;
+  const bool by_harness = is_timed_by_harness(candidate);
+  ProcessNoise& noise = by_harness ? task_.harness_noise : task_.noise;
+  plan.turn_ns = by_harness ? kHarnessTurnNs : kTurnNs;
   plan.check_sets = check_set_count(*task_.pack, options_.correctness_seeds);
   Bench bench(*this, std::move(side), candidate);
-  auto timing = time_label(plan, bench, estimates, seed_estimates_, task_.noise);
+  auto timing = time_label(plan, bench, estimates, seed_estimates_, noise);
   if (!timing && timing.error().side == Side::seed) throw seed_error(timing.error().failure);
   if (!timing) return timing.error().failure;
   result.cases = std::move(timing->cases);
@@ -211,7 +236,7 @@ std::optional<RunnerFailure> GpuSession::time_cases(std::unique_ptr<GpuSide> sid
   }
   bench.add_facts(result.facts);
   add_interval(*timing, result.facts);
-  task_.noise.add(timing->process_log2);
+  noise.add(timing->process_log2);
   return std::nullopt;
 }
 

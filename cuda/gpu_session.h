@@ -20,7 +20,8 @@ struct GpuTask {
   const TaskPack* pack = nullptr;
   std::filesystem::path reference_folder;
   CompiledCandidate seed;
-  ProcessNoise noise = {};  // what the task's sessions learned about the spread between processes
+  ProcessNoise noise = {};          // what the task's sessions learned about the spread between processes
+  ProcessNoise harness_noise = {};  // the same of labels that the harness's clock timed
 };
 
 class GpuSession {
@@ -30,8 +31,8 @@ class GpuSession {
              const std::string& instruments, CudaBackend& backend, RngStream rng, std::stop_token stop);
 
   // Status, log, timings and the facts of timing (processes, log2_low, log2_high, frequency_mhz, throttled_rounds,
-  // unstable), in processes of the candidate's own. Error{bad_data} when the seed fails meanwhile, Error{environment}
-  // when a stopped candidate does not leave the device.
+  // unstable; host_code where the harness's clock timed it), in processes of the candidate's own. Error{bad_data} when
+  // the seed fails meanwhile, Error{environment} when a stopped candidate does not leave the device.
   Measurement measure(const CompiledCandidate& candidate);
 
   // |log2 ratio| of the seed against itself in other processes.
@@ -45,6 +46,9 @@ class GpuSession {
     std::size_t most_launches = 1;  // of a turn, so that the sets stay within the session's memory and time
   };
 
+  bool is_timed_by_harness(const CompiledCandidate& candidate) const {
+    return candidate.has_host_code() || task_.seed.has_host_code();
+  }
   std::unique_ptr<GpuSide> start(const CompiledCandidate& candidate);
   // Seed process `index` of the session, started and checked when it is first asked for.
   GpuSide& seed(std::size_t index);

@@ -48,6 +48,9 @@ KC_STUB(cuMemFree, CUdeviceptr)
 KC_STUB(cuMemcpyHtoD, CUdeviceptr, const void*, size_t)
 KC_STUB(cuMemcpyDtoH, void*, CUdeviceptr, size_t)
 KC_STUB(cuMemsetD8Async, CUdeviceptr, unsigned char, size_t, CUstream)
+KC_STUB(cuTensorMapEncodeTiled, CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
+        const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
+        CUtensorMapL2promotion, CUtensorMapFloatOOBfill)
 KC_STUB(cuLaunchKernelEx, const CUlaunchConfig*, CUfunction, void**, void**)
 
 }  // extern "C"
