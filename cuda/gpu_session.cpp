@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kSeedProcesses = 4;  // of a session: contexts that wait hold memory of the device and no time
 constexpr std::size_t kTurnBytes = std::size_t{64} << 20;
 constexpr double kTurnNs = 50e3;        // shortest span worth timing: a hundred times the resolution of events
-constexpr double kHarnessTurnNs = 2e6;  // by the harness's clock: twenty times what a turn takes beside its launches
+constexpr double kHarnessTurnNs = 1e6;  // the same by the harness's clock: of the way to the runner and back (9 us)
 constexpr double kThrottled = 0.75;     // of the highest clock seen
 constexpr double kSetSeconds = 5;       // of the reference, for the input sets of a session
 
@@ -120,8 +120,9 @@ class GpuSession::Bench : public LabelBench {
       : session_(session),
         side_(std::move(side)),
         candidate_(candidate),
-        by_harness_(session.is_timed_by_harness(candidate)),
         seed_index_(session.labels_++),
+        by_harness_(session.is_timed_by_harness(candidate)),
+        launches_(session.cases_.size()),
         overheads_(session.cases_.size()),
         taken_again_(session.cases_.size()) {}
 
@@ -174,6 +175,10 @@ class GpuSession::Bench : public LabelBench {
     return true;
   }
 
+  void end_candidate() { side_.reset(); }
+  // Of a turn by the harness's clock, by case.
+  const std::vector<std::size_t>& launches() const { return launches_; }
+
   void add_facts(Facts& facts) const {
     if (by_harness_) {
       facts["host_code"] = 1;
@@ -187,23 +192,20 @@ class GpuSession::Bench : public LabelBench {
  private:
   GpuSide& seed_side() const { return session_.seed(seed_index_ % kSeedProcesses); }
 
-  // Where either side has host code, both are timed by the harness's clock, less what a turn without launches takes in
-  // the seed's process: the candidate's own could say anything.
+  // Where either side has host code, both are timed by the harness's clock.
   Expected<GpuSample, RunnerFailure> take_turn(GpuSide& side, std::size_t c, std::span<const std::size_t> sets) {
     const InputPool& pool = *session_.cases_[c].pool;
     if (!by_harness_) return side.turn(pool, sets, session_.rng_, session_.stop_);
-    GpuSide& seed = seed_side();
-    if (const auto failure = seed.prepare(c, session_.stop_)) throw session_.seed_error(*failure);
-    const auto empty_ns = seed.empty_turn_ns(pool, sets, session_.rng_, session_.stop_);
-    if (!empty_ns) throw session_.seed_error(empty_ns.error());
-    return side.turn_by_harness(pool, sets, *empty_ns, session_.rng_, session_.stop_);
+    launches_[c] = sets.size();
+    return side.turn_by_harness(pool, sets, session_.empty_ns(c, sets.size()), session_.rng_, session_.stop_);
   }
 
   GpuSession& session_;
   std::unique_ptr<GpuSide> side_;
   const CompiledCandidate& candidate_;
-  bool by_harness_;
   std::size_t seed_index_;
+  bool by_harness_;
+  std::vector<std::size_t> launches_;             // of a turn by the harness's clock, by case
   std::vector<std::array<double, 2>> overheads_;  // of the last turn of each side, by case
   std::array<GpuSample, 2> last_;
   std::vector<double> clocks_;  // of every turn that counts
@@ -229,6 +231,10 @@ std::optional<RunnerFailure> GpuSession::time_cases(std::unique_ptr<GpuSide> sid
   auto timing = time_label(plan, bench, estimates, seed_estimates_, noise);
   if (!timing && timing.error().side == Side::seed) throw seed_error(timing.error().failure);
   if (!timing) return timing.error().failure;
+  if (by_harness) {
+    bench.end_candidate();
+    if (auto failure = check_seed_alone(timing->cases, bench.launches())) return failure;
+  }
   result.cases = std::move(timing->cases);
   for (std::size_t c = 0; c < result.cases.size(); ++c) {
     result.cases[c].name = task_.pack->cases[c].name;
@@ -256,6 +262,7 @@ void GpuSession::require_idle() {
 
 Measurement GpuSession::measure(const CompiledCandidate& candidate) {
   Measurement result;
+  if (is_timed_by_harness(candidate)) know_empty_turns();
   std::unique_ptr<GpuSide> side = start(candidate);
   const auto estimates = check_cases(*side);  // all cases, before anything is timed
   std::optional<RunnerFailure> failure;

@@ -1,6 +1,7 @@
 #pragma once
 // One task on one draw of secret inputs: the reference on the CPU, seeds on the GPU, candidates one after another.
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -57,6 +58,13 @@ class GpuSession {
   std::optional<RunnerFailure> time_cases(std::unique_ptr<GpuSide> side, const CompiledCandidate& candidate,
                                           std::span<const double> estimates, Measurement& result);
   void require_idle();
+  // gpu_session_harness.cpp: labels by the harness's clock.
+  void know_empty_turns();  // to be called while no candidate's process is there
+  double empty_ns(std::size_t input_case, std::size_t launches) const;
+  // Times the seed again when the candidate is gone: its host code may have used the device in the seed's turns.
+  std::optional<RunnerFailure> check_seed_alone(std::span<const CaseTiming> beside,
+                                                const std::vector<std::size_t>& launches);
+  double seed_alone_ns(std::size_t input_case, std::size_t launches);
   Error seed_error(const RunnerFailure& failure) const;
 
   const CudaOptions& options_;
@@ -70,6 +78,12 @@ class GpuSession {
   std::vector<std::unique_ptr<GpuSide>> seeds_;
   std::vector<double> seed_estimates_;
   std::size_t labels_ = 0;
+  // Of turns without launches, with the outputs of one or of more; by case.
+  struct EmptyTurns {
+    double one_ns = 0;
+    double further_ns = 0;  // for each
+  };
+  std::vector<EmptyTurns> empty_turns_;
 };
 
 }  // namespace kc

@@ -222,8 +222,6 @@ Expected<GpuSample, RunnerFailure> GpuSide::turn_by_harness(const InputPool& poo
 
 Expected<double, RunnerFailure> GpuSide::empty_turn_ns(const InputPool& pool, std::span<const std::size_t> sets,
                                                        RngStream& rng, const std::stop_token& stop) {
-  const auto key = std::pair(*prepared_, sets.size());
-  if (const auto known = empty_turns_ns_.find(key); known != empty_turns_ns_.end()) return known->second;
   Fields armed = armed_request("arm", pool, sets);
   std::vector<double> times_ns;
   for (std::size_t i = 0; i < kEmptyTurns; ++i) {
@@ -232,7 +230,7 @@ Expected<double, RunnerFailure> GpuSide::empty_turn_ns(const InputPool& pool, st
     if (!span) return Unexpected(span.error());
     times_ns.push_back(span->ns);
   }
-  return empty_turns_ns_[key] = median_of(times_ns);
+  return median_of(times_ns);
 }
 
 }  // namespace kc

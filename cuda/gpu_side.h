@@ -1,12 +1,10 @@
 #pragma once
 // One candidate (or the seed) in its runner: turns on fresh inputs, every output checked by the harness.
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
-#include <utility>
 
 #include "base/expected.h"
 #include "cuda/candidate.h"
@@ -43,7 +41,7 @@ class GpuSide {
   // does not reach that clock (docs/cuda.md, "Host code"). `sm_mhz` is 0: nobody looked.
   Expected<GpuSample, RunnerFailure> turn_by_harness(const InputPool& pool, std::span<const std::size_t> sets,
                                                      double empty_ns, RngStream& rng, const std::stop_token& stop);
-  // What such a turn takes here without its launches, on as many sets: the median of several, taken once for a case.
+  // What such a turn takes here without its launches, on as many sets: the median of several.
   Expected<double, RunnerFailure> empty_turn_ns(const InputPool& pool, std::span<const std::size_t> sets,
                                                 RngStream& rng, const std::stop_token& stop);
 
@@ -78,7 +76,6 @@ class GpuSide {
   SetLayout input_layout_, output_layout_, scratch_layout_;
   std::optional<std::size_t> prepared_;  // case
   bool holds_host_code_ = false;         // of the candidate: what the process says proves nothing from here on
-  std::map<std::pair<std::size_t, std::size_t>, double> empty_turns_ns_;  // by case and launches
 };
 
 }  // namespace kc

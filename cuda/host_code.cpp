@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "cuda/host_contract.h"
-#include "measure/process.h"
 
 namespace kc {
 namespace {
@@ -61,11 +60,12 @@ HostCode::HostCode(Driver& driver, const DeviceLimits& limits) : driver_(driver)
   };
 }
 
-// From memory: the runner can write to no file.
+// From memory: the runner can write to no file. The file stays open, because the loader knows a library by the name
+// that it was opened by: another one must not get it.
 std::optional<std::string> HostCode::load(const std::string& library) {
-  const Descriptor file(::memfd_create("kernelcast-host-part", MFD_CLOEXEC));
-  if (file.get() < 0 || !write_all(file.get(), library)) return "no memory for the host part";
-  void* loaded = ::dlopen(fmt::format("/proc/self/fd/{}", file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const int file = ::memfd_create("kernelcast-host-part", MFD_CLOEXEC);
+  if (file < 0 || !write_all(file, library)) return "no memory for the host part";
+  void* loaded = ::dlopen(fmt::format("/proc/self/fd/{}", file).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (loaded == nullptr) return fmt::format("the host part does not load: {}", ::dlerror());
   run_ = reinterpret_cast<Run>(::dlsym(loaded, kHostFunction));
   if (run_ == nullptr) return fmt::format("the host part does not define `{}`", kHostFunction);

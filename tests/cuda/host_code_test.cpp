@@ -1,10 +1,7 @@
-// Candidates with host code, from their text to a label, on a scripted GPU. In a process of their own: see
+// Labels of candidates with host code, by a scripted GPU. Before: host_candidate_test.cpp; in a process of its own:
 // host_sandbox_test.cpp.
 #include <gmock/gmock.h>
 
-#include "cuda/admission.h"
-#include "cuda/candidate.h"
-#include "cuda/emulation.h"
 #include "tests/cuda/host_wrapper.h"
 #include "tests/cuda/scripted_candidates.h"
 #include "tests/support/expect_error.h"
@@ -12,10 +9,7 @@
 namespace kc::test {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-constexpr int kHostLine = 4;  // of `#pragma kernelcast host`
 
 class HostCodeOnAScriptedGpu : public ScriptedGpu {
  protected:
@@ -33,10 +27,6 @@ class HostCodeOnAScriptedGpu : public ScriptedGpu {
       launch.ns = 1000;
     };
     options_.run_timeout_s = 2;
-  }
-  std::string text_of_failure(const std::string& body, const std::string& before = "") {
-    const Measurement result = measure({kTwoKernels + wrapper(body, before)}).at(0);
-    return std::string(name_of(result.status)) + ": " + result.log;
   }
   std::vector<Measurement> measure_by(const GpuLinkFactory& links, const std::vector<std::string>& texts) {
     CudaBackend backend = fake_backend(world_);
@@ -82,7 +72,6 @@ TEST_F(HostCodeOnAScriptedGpu, BothSidesAreTimedFromTheFlushToTheDigest) {
   const auto& calls = world_.calls;
   const auto begin = static_cast<std::size_t>(std::find(calls.begin(), calls.end(), "tensor_map") - calls.begin());
   for (std::size_t i = begin; i < calls.size(); ++i) {
-    EXPECT_NE(calls[i], "start") << "no event of a runner counts";
     if (!calls[i].starts_with("runner") || i + 2 >= calls.size() || calls[i + 2] != "run") continue;
     ++seeds;
     EXPECT_EQ(calls[i - 1], "synchronize") << "of the flush";
@@ -109,24 +98,27 @@ TEST_F(HostCodeOnAScriptedGpu, SaysWhyARunFailed) {
   const std::string arrays =
       "  const unsigned one[3] = {1, 1, 1}, many[3] = {2048, 1, 1}, none[3] = {1, 0, 1};\n"
       "  void* parameters[] = {(void*)c, (void*)&outputs[0], nullptr};\n";
-  EXPECT_THAT(text_of_failure("  return 7;"),
-              AllOf(HasSubstr("runtime_error: case even"), HasSubstr("`run` returned 7")));
-  EXPECT_THAT(text_of_failure(arrays + "  return host->launch(host, \"plus_two\", one, one, one, 0, parameters);"),
-              AllOf(HasSubstr("returned 500: launch of 'plus_two'"), HasSubstr("extern \"C\"")));
-  EXPECT_THAT(text_of_failure(arrays + "  return host->launch(host, \"plus_one\", one, many, one, 0, parameters);"),
-              HasSubstr("launch of 'plus_one': block: 2048 in dimension x; at most 1024"));
-  EXPECT_THAT(text_of_failure(arrays + "  return host->launch(host, \"plus_one\", none, one, one, 0, parameters);"),
-              HasSubstr("grid: 0 in dimension y"));
-  EXPECT_THAT(
-      text_of_failure(arrays + "  return host->launch(host, \"plus_one\", one, one, one, 1 << 20, parameters);"),
-      HasSubstr("shared: 1048576 bytes"));
-  EXPECT_THAT(text_of_failure("  return host->zero(host, outputs[0], 4 * c->N + 1);"),
-              HasSubstr("zero: not within one output or scratch"));
-  EXPECT_THAT(text_of_failure("  return host->zero(host, (void*)inputs[0], 4);"), HasSubstr("zero: not within"));
-  EXPECT_THAT(text_of_failure("  alignas(64) char map[256];\n"
-                              "  return host->tensor_map(host, map + 8, 7, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0);"),
-              HasSubstr("tensor_map: the map is not aligned to 64 bytes"));
-  EXPECT_THAT(text_of_failure("  return 0;"), HasSubstr("incorrect: case even: output y[0]"));
+  const auto launch = [&](const std::string& arguments) {
+    return arrays + "  return host->launch(host, " + arguments + ", parameters);";
+  };
+  const std::vector<std::pair<std::string, std::string>> runs = {
+      {"  return 7;", "runtime_error: case even: the host part's `run` returned 7"},
+      {launch("\"plus_two\", one, one, one, 0"), "returned 500: launch of 'plus_two': error 500; is it `extern \"C\""},
+      {launch("\"plus_one\", one, many, one, 0"), "launch of 'plus_one': block: 2048 in dimension x; at most 1024"},
+      {launch("\"plus_one\", none, one, one, 0"), "grid: 0 in dimension y"},
+      {launch("\"plus_one\", one, one, one, 1 << 20"), "shared: 1048576 bytes"},
+      {"  return host->zero(host, outputs[0], 4 * c->N + 1);", "zero: not within one output or scratch"},
+      {"  return host->zero(host, (void*)inputs[0], 4);", "zero: not within one output or scratch"},
+      {"  alignas(64) char map[256];\n  return host->tensor_map(host, map + 8, 7, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0);",
+       "tensor_map: the map is not aligned to 64 bytes"},
+      {"  return 0;", "incorrect: case even: output y[0]"},
+  };
+  std::vector<std::string> texts;
+  for (const auto& [body, failure] : runs) texts.push_back(kTwoKernels + wrapper(body));
+  const auto results = measure(texts);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    EXPECT_THAT(std::string(name_of(results[i].status)) + ": " + results[i].log, HasSubstr(runs[i].second));
+  }
 }
 
 TEST_F(HostCodeOnAScriptedGpu, AStatusOfTheDeviceInAReturnValueEndsOneCandidateOnly) {
@@ -139,6 +131,11 @@ TEST_F(HostCodeOnAScriptedGpu, AStatusOfTheDeviceInAReturnValueEndsOneCandidateO
 // What a process with foreign code in it may answer.
 class LyingLink : public FakeLink {
  public:
+  ~LyingLink() override {
+    if (has_host_code_) at_end();
+  }
+  LyingLink(const LyingLink&) = delete;
+  LyingLink& operator=(const LyingLink&) = delete;
   using Lie = std::function<std::optional<Fields>(LyingLink&, const Fields&)>;
   LyingLink(FakeWorld& world, Lie lie) : FakeLink(world), lie_(std::move(lie)) {}
   std::optional<Fields> call(const Fields& request, double timeout_s, const std::stop_token& stop) override {
@@ -152,6 +149,7 @@ class LyingLink : public FakeLink {
     return FakeLink::call(request, timeout_s, stop);
   }
   Fields put_off;
+  std::function<void()> at_end = [] {};
 
  private:
   Lie lie_;
@@ -189,6 +187,24 @@ TEST_F(HostCodeOnAScriptedGpu, WhatItsProcessSaysOfTheMachineIsNotBelieved) {
   EXPECT_THAT(result.log, HasSubstr("the machine burns"));
 }
 
+TEST_F(HostCodeOnAScriptedGpu, ASeedThatIsSlowerBesideItThanAloneVoidsTheLabel) {
+  bool is_beside = false;
+  world_.kernels["run"] = [&](FakeLaunch& launch) {
+    affine(launch, launch.sizes[0]);
+    launch.ns = is_beside ? 30000 : 20000;
+  };
+  const auto disturbs = [&](LyingLink& link, const Fields&) -> std::optional<Fields> {
+    is_beside = true;
+    link.at_end = [&] { is_beside = false; };
+    return std::nullopt;
+  };
+  const auto result =
+      measure_by([&] { return std::make_unique<LyingLink>(world_, disturbs); }, {kTwoKernels + wrapper(kHonestBody)})
+          .at(0);
+  EXPECT_EQ(result.status, MeasurementStatus::runtime_error);
+  EXPECT_THAT(result.log, HasSubstr("the seed was 1.5"));
+}
+
 TEST_F(HostCodeOnAScriptedGpu, ATurnThatTakesNoTimeIsNotInfinitelyFast) {
   const auto result = measure({kTwoKernels + wrapper(kHonestBody)}).at(0);
   ASSERT_EQ(result.status, MeasurementStatus::ok);
@@ -205,87 +221,15 @@ TEST_F(HostCodeOnAScriptedGpu, ATurnThatTakesNoTimeIsNotInfinitelyFast) {
   }
 }
 
-class HostCodeCandidate : public ::testing::Test {
- protected:
-  void SetUp() override { KC_NEEDS_NVRTC(); }
-  CompiledCandidate compile(const std::string& source) {
-    if (!compiler_) compiler_.emplace(CudaCompileOptions{}, quick_options());
-    Hardware hardware;
-    hardware.compute_capability = "9.0";
-    hardware.multiprocessors = 132;
-    hardware.max_threads_per_multiprocessor = 2048;
-    const Candidate candidate{"w.cu BLOCK=64", {"cuda", "id", source, {{"BLOCK", "64"}}}, false, ""};
-    return compile_candidate(*compiler_, task_.pack(), candidate, sm_limits(hardware));
-  }
-  CudaTask task_;
-  std::optional<CudaCompiler> compiler_;
-};
-
-TEST_F(HostCodeCandidate, HoldsBothPartsAndTheSecondTimeNoCompilerRuns) {
-  const CompiledCandidate first = compile(kTwoKernels + wrapper(kHonestBody));
-  ASSERT_TRUE(first.ok) << first.log;
-  EXPECT_TRUE(first.has_host_code());
-  EXPECT_THAT(first.host_library.substr(0, 4), ::testing::StrEq("\x7f"
-                                                                "ELF"));
-  EXPECT_EQ(first.limits.threads_per_block, 1024);
-  const auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(compile(kTwoKernels + wrapper(kHonestBody)).host_library, first.host_library);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(100));
-}
-
-TEST_F(HostCodeCandidate, AnotherHostPartIsAnotherCompilation) {
-  const CompiledCandidate one = compile(kTwoKernels + wrapper("  return 1;"));
-  const CompiledCandidate two = compile(kTwoKernels + wrapper("  return 2;"));
-  ASSERT_TRUE(one.ok && two.ok);
-  EXPECT_EQ(one.binary.cubin, two.binary.cubin);
-  EXPECT_NE(one.host_library, two.host_library);
-}
-
-TEST_F(HostCodeCandidate, ErrorsOfEitherPartNameItsLines) {
-  const std::string host_fault = compile(kTwoKernels + wrapper("  return undeclared;")).log;
-  EXPECT_THAT(host_fault, HasSubstr("w.cu:" + std::to_string(kHostLine + 4) + ":"));
-  EXPECT_THAT(host_fault, HasSubstr("undeclared"));
-  const std::string device_fault =
-      compile("extern \"C\" __global__ void k() { wrong; }\n#pragma kernelcast host\n" + wrapper("  return 0;")).log;
-  EXPECT_THAT(device_fault, HasSubstr("w.cu(1): error: identifier \"wrong\""));
-}
-
-TEST_F(HostCodeCandidate, WhatLeadsAroundTheTableIsRefusedByItsLine) {
-  const auto log = [&](const std::string& before, const std::string& body = "  return 0;") {
-    const CompiledCandidate compiled = compile(kTwoKernels + wrapper(body, before));
-    EXPECT_FALSE(compiled.ok);
-    return compiled.log;
-  };
-  EXPECT_THAT(log("\n#include <cuda.h>\n"), HasSubstr("w.cu(6): refused: #include of <cuda.h>"));
-  EXPECT_THAT(log("#include <cuda_runtime.h>\n"), HasSubstr("w.cu(5): refused"));
-  EXPECT_THAT(log("#include <dlfcn.h>\n"), HasSubstr("refused: #include of <dlfcn.h>"));
-  EXPECT_THAT(log("#include \"../../secret.h\"\n"), HasSubstr("only headers of the system"));
-  EXPECT_THAT(log("extern \"C\" void* dlopen(const char*, int);\n"), HasSubstr("w.cu(5): refused: loads a library"));
-  EXPECT_THAT(log("extern \"C\" int cuInit(unsigned);\n", "  return cuInit(0);"), HasSubstr("cuInit"));
-  EXPECT_TRUE(compile(kTwoKernels + wrapper("  return 0;", "#include <cmath>\n// dlopen(\n")).ok);
-}
-
-TEST_F(HostCodeCandidate, LaunchDirectivesAndAHostPartDoNotGoTogether) {
-  EXPECT_THAT(compile("#pragma kernelcast zero y\n" + (kTwoKernels + wrapper("  return 0;"))).log,
-              HasSubstr("w.cu(1): refused: with a host part, its `run` launches and zeroes"));
-}
-
-TEST_F(HostCodeCandidate, AdmissionDoesAllButTheLaunch) {
-  const CudaTask task(
-      "devices: [host, cuda]\n"
-      "cuda:\n"
-      "  seed: {source: affine.cu, set: {BLOCK: 256}}\n"
-      "  candidates:\n"
-      "    - {source: wrapped.cu}\n"
-      "    - {source: broken.cu}\n",
-      {{"wrapped.cu", kTwoKernels + wrapper(kHonestBody)},
-       {"broken.cu", kTwoKernels + wrapper("  return undeclared;")}});
-  CudaCompiler compiler({}, quick_options());
-  const auto variants = compile_variants(compiler, task.pack(), admission_limits().at(1));
-  const auto findings = find_faults(variants);
-  ASSERT_EQ(findings.size(), 1);
-  EXPECT_THAT(findings[0].candidate, HasSubstr("broken.cu"));
-  EXPECT_THAT(findings[0].log, HasSubstr("undeclared"));
+TEST(OutputDigest, IsOfEveryByteOfEveryLaunchAndOfTheKey) {
+  std::vector<std::byte> outputs(1024, std::byte{7});
+  const auto half = [&](std::size_t launch) { return std::span(outputs).subspan(512 * launch, 512); };
+  const std::uint64_t whole = output_digest(outputs, 0, 5);
+  EXPECT_EQ(output_digest(half(0), 0, 5) + output_digest(half(1), 1, 5), whole);
+  EXPECT_NE(output_digest(half(0), 0, 5), output_digest(half(1), 1, 5)) << "equal outputs, another place";
+  EXPECT_NE(output_digest(outputs, 0, 6), whole);
+  outputs[1000] = std::byte{8};
+  EXPECT_NE(output_digest(outputs, 0, 5), whole);
 }
 
 }  // namespace
