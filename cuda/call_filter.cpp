@@ -37,7 +37,7 @@ constexpr int kRefused[] = {SCMP_SYS(execve),
                             SCMP_SYS(finit_module)};
 
 // Beside those: signals to others, what changes files that may only be read, how others are scheduled, and what root
-// may do to the machine. `connect` and its like are of no use without sockets, but for one that was inherited.
+// may do to the machine.
 constexpr int kRefusedToHostCode[] = {SCMP_SYS(kill),
                                       SCMP_SYS(tkill),
                                       SCMP_SYS(rt_sigqueueinfo),

@@ -45,16 +45,18 @@ double GpuSession::empty_ns(std::size_t input_case, std::size_t launches) const 
   return turns.one_ns + static_cast<double>(launches - 1) * turns.further_ns;
 }
 
+// Of all seed processes there are: they differ, and a label's turns are of several.
 double GpuSession::seed_alone_ns(std::size_t input_case, std::size_t launches) {
-  GpuSide& side = seed(0);
-  if (const auto failure = side.prepare(input_case, stop_)) throw seed_error(*failure);
   const auto sets = check_sets(launches, check_set_count(*task_.pack, options_.correctness_seeds));
   std::vector<double> times_ns;
-  for (std::size_t turn = 0; turn < kTurnsAlone; ++turn) {
-    const auto sample =
-        side.turn_by_harness(*cases_[input_case].pool, sets, empty_ns(input_case, launches), rng_, stop_);
-    if (!sample) throw seed_error(sample.error());
-    times_ns.push_back(sample->ns);
+  for (const auto& side : seeds_) {
+    if (const auto failure = side->prepare(input_case, stop_)) throw seed_error(*failure);
+    for (std::size_t turn = 0; turn < kTurnsAlone; ++turn) {
+      const auto sample =
+          side->turn_by_harness(*cases_[input_case].pool, sets, empty_ns(input_case, launches), rng_, stop_);
+      if (!sample) throw seed_error(sample.error());
+      times_ns.push_back(sample->ns);
+    }
   }
   return median_of(times_ns);
 }

@@ -128,6 +128,25 @@ TEST_F(HostCodeOnAScriptedGpu, AStatusOfTheDeviceInAReturnValueEndsOneCandidateO
   EXPECT_EQ(results[1].status, MeasurementStatus::ok) << results[1].log;
 }
 
+TEST_F(HostCodeOnAScriptedGpu, AnEndlessRunIsATimeoutAndTheNextOneIsMeasured) {
+  world_.kernels["spins"] = [](FakeLaunch& launch) { launch.hangs = true; };
+  const std::string spins =
+      "  const unsigned one[3] = {1, 1, 1};\n  void* parameters[] = {(void*)c, (void*)&outputs[0], nullptr};\n"
+      "  return host->launch(host, \"spins\", one, one, one, 0, parameters);";
+  const auto results = measure({kTwoKernels + wrapper(spins), kTwoKernels + wrapper(kHonestBody)});
+  EXPECT_EQ(results[0].status, MeasurementStatus::timeout) << results[0].log;
+  EXPECT_EQ(results[1].status, MeasurementStatus::ok) << results[1].log;
+}
+
+TEST(HostCodeRunner, IsNotGivenAnyWithoutItsIsolation) {
+  FakeWorld world;
+  FakeDriver driver(world);
+  GpuRunner runner(driver, kFakeL2, [] { return std::string("Landlock"); });
+  const Fields reply = runner.answer({"confine"});
+  EXPECT_EQ(from_field<ReplyMessage>(reply.at(0))->verdict, TurnVerdict::environment);
+  EXPECT_THAT(reply.at(1), HasSubstr("host code of a candidate is not run without Landlock"));
+}
+
 // What a process with foreign code in it may answer.
 class LyingLink : public FakeLink {
  public:

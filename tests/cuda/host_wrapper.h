@@ -65,8 +65,10 @@ int run(const KernelcastHost* host, const Case* c, const void* const* inputs, vo
   const unsigned long long sizes[] = {(unsigned long long)c->N}, strides[] = {0};  // of rank 1: no stride is read
   const unsigned box[] = {BLOCK}, steps[] = {1};
   constexpr int kFloat32 = 7;  // CU_TENSOR_MAP_DATA_TYPE_FLOAT32
-  if (int fault = host->tensor_map(host, map, kFloat32, 1, inputs[0], sizes, strides, box, steps, 0, 0, 0, 0)) return fault;
-  const unsigned blocks[3] = {unsigned((c->N + BLOCK - 1) / BLOCK), 1, 1}, threads[3] = {BLOCK, 1, 1}, one[3] = {1, 1, 1};
+  const int fault = host->tensor_map(host, map, kFloat32, 1, inputs[0], sizes, strides, box, steps, 0, 0, 0, 0);
+  if (fault != 0) return fault;
+  const unsigned blocks[3] = {unsigned((c->N + BLOCK - 1) / BLOCK), 1, 1}, threads[3] = {BLOCK, 1, 1};
+  const unsigned one[3] = {1, 1, 1};
   void* parameters[] = {(void*)c, map, (void*)&outputs[0]};
   return host->launch(host, "affine", blocks, threads, one, 0, parameters);
 }
