@@ -14,4 +14,8 @@ enum class Sockets {
 // A refused call fails with EPERM, so that a library that only probes goes on. False when the kernel cannot.
 bool filter_calls(Sockets sockets, std::span<const int> more);
 
+// For code of candidates beside a driver that runs already: the same without any socket, and more that no driver needs
+// once it is there. Holds for all threads of this process. False when the kernel cannot.
+bool filter_calls_of_host_code();
+
 }  // namespace kc

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "cuda/baseline.h"
+#include "cuda/host_contract.h"
 #include "cuda/source_check.h"
 
 namespace kc {
@@ -27,15 +28,14 @@ std::string prepare(const TaskPack& pack, const Candidate& candidate, const SmLi
   auto contract = read_contract(candidate.kernel.source);
   if (!contract) return contract.error().text(file);
   result.contract = std::move(*contract);
-  if (!result.contract.host_source.empty()) {
-    return Refusal{result.contract.host_line, "host code needs the contract with host code (docs/cuda.md)"}.text(file);
-  }
+  result.limits = limits.launch_limits();
   for (const CaseSpec& spec : pack.cases) {
-    auto plan = plan_run(result.contract, pack, candidate.kernel.parameters, spec, limits.launch_limits());
+    auto plan = plan_run(result.contract, pack, candidate.kernel.parameters, spec, result.limits);
     if (!plan) return plan.error().text(file);
     result.plans.push_back(std::move(*plan));
   }
-  const auto refusal = check_source(result.contract.device_source);
+  auto refusal = check_source(result.contract.device_source);
+  if (!refusal) refusal = check_host_source(result.contract);
   return refusal ? refusal->text(file) : "";
 }
 
@@ -85,6 +85,25 @@ CompiledCandidate finish(CompiledCandidate result, CudaBinary binary, const SmLi
   return result;
 }
 
+// The host parts of those whose device part is accepted.
+void compile_host_parts(CudaCompiler& compiler, const TaskPack& pack, std::span<const Candidate> candidates,
+                        std::vector<CompiledCandidate>& results, const std::stop_token& stop) {
+  std::vector<CompileJob> jobs;
+  std::vector<std::size_t> owners;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].ok || !results[i].has_host_code()) continue;
+    jobs.push_back(host_job(pack, results[i].contract, candidates[i].kernel.parameters, file_of(candidates[i]), {}));
+    owners.push_back(i);
+  }
+  std::vector<HostPart> parts = compiler.compile_host_parts(jobs, stop);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    CompiledCandidate& result = results[owners[p]];
+    result.ok = parts[p].ok;
+    result.log += parts[p].log;
+    result.host_library = std::move(parts[p].library);
+  }
+}
+
 }  // namespace
 
 std::vector<CompiledCandidate> compile_candidates(CudaCompiler& compiler, const TaskPack& pack,
@@ -104,6 +123,7 @@ std::vector<CompiledCandidate> compile_candidates(CudaCompiler& compiler, const 
     CompiledCandidate& result = results[owners[s]];
     result = finish(std::move(result), std::move(binaries[s]), limits, sources[s].file);
   }
+  compile_host_parts(compiler, pack, candidates, results, stop);
   return results;
 }
 
@@ -115,6 +135,9 @@ CompiledCandidate compile_candidate(CudaCompiler& compiler, const TaskPack& pack
 Facts facts_of(const CompiledCandidate& candidate, const SmLimits& limits) {
   Facts facts;
   if (!candidate.ok || candidate.plans.empty()) return facts;
+  if (candidate.has_host_code()) {
+    return {{"host_code", 1}, {"kernels", static_cast<double>(candidate.binary.facts.kernels.size())}};
+  }
   const LaunchShape* heaviest = nullptr;
   double most = 0;
   for (const Step& step : candidate.plans[0].steps) {

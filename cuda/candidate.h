@@ -17,7 +17,10 @@ struct CompiledCandidate {
   std::string log;  // why not: a refusal or the compiler's words
   CudaContract contract;
   CudaBinary binary;
+  std::string host_library;    // of the host part, where there is one
+  DeviceLimits limits;         // of its launches
   std::vector<RunPlan> plans;  // per case of the pack
+  bool has_host_code() const { return !contract.host_source.empty(); }
 };
 
 // `pack` is the task as the device sees it (pack_for_device). Every failure of a candidate is its log; Error as the
@@ -31,6 +34,7 @@ std::vector<CompiledCandidate> compile_candidates(CudaCompiler& compiler, const 
 
 // registers, spill_bytes, local_bytes, static_shared_bytes, dynamic_shared_bytes, occupancy, blocks_per_multiprocessor,
 // waves: of the kernel that has the most work in the pack's first case (blocks x threads); kernels: how many there are.
+// With a host part, which launches what it will: host_code (1) and kernels alone.
 Facts facts_of(const CompiledCandidate& candidate, const SmLimits& limits);
 
 }  // namespace kc

@@ -52,8 +52,9 @@ std::string cuda_flags_text(const std::string& arch, const std::vector<std::stri
 }
 
 struct CudaCompiler::Impl {
-  explicit Impl(const CudaCompileOptions& given)
+  Impl(const CudaCompileOptions& given, const HostOptions& host)
       : options(given),
+        host_options(host),
         toolkit(find_cuda_toolkit(given.toolkit)),
         headers(toolkit.includes),
         cache(given.cache, kMemoryCacheBytes, static_cast<std::uintmax_t>(given.cache_limit_mb) << 20) {}
@@ -178,10 +179,19 @@ struct CudaCompiler::Impl {
     return result;
   }
 
+  // Made when it is first needed: most tasks have no host code.
+  HostPartCompiler& host_compiler() {
+    const std::scoped_lock lock(mutex);
+    if (!host_parts) host_parts = std::make_unique<HostPartCompiler>(host_options, cache);
+    return *host_parts;
+  }
+
   CudaCompileOptions options;
+  HostOptions host_options;
   CudaToolkit toolkit;
   LeadingHeaders headers;
   CompileCache cache;
+  std::unique_ptr<HostPartCompiler> host_parts;
   std::mutex mutex;
   std::condition_variable idle_changed;
   std::vector<Slot> idle;
@@ -191,7 +201,8 @@ struct CudaCompiler::Impl {
   bool keeps_headers = false;
 };
 
-CudaCompiler::CudaCompiler(const CudaCompileOptions& options) : impl_(std::make_unique<Impl>(options)) {
+CudaCompiler::CudaCompiler(const CudaCompileOptions& options, const HostOptions& host)
+    : impl_(std::make_unique<Impl>(options, host)) {
   find_nvrtc_worker();
   if (options.sandbox == "require") impl_->known_version();
 }
@@ -246,6 +257,10 @@ std::vector<CudaBinary> CudaCompiler::compile_all(std::span<const CudaSource> so
   }
   if (fault) std::rethrow_exception(fault);
   return binaries;
+}
+
+std::vector<HostPart> CudaCompiler::compile_host_parts(std::span<const CompileJob> jobs, const std::stop_token& stop) {
+  return jobs.empty() ? std::vector<HostPart>{} : impl_->host_compiler().compile_all(jobs, stop);
 }
 
 std::string CudaCompiler::version() { return impl_->known_version(); }

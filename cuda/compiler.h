@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda/cubin.h"
+#include "cuda/host_compiler.h"
 #include "cuda/toolkit.h"
 
 namespace kc {
@@ -44,14 +45,18 @@ struct CudaBinary {
 // Thread-safe. Workers start when they are needed and stay; one that dies or is stopped is replaced.
 class CudaCompiler {
  public:
-  // Error{environment}: no NVRTC, no worker program, `sandbox: require` and isolation missing.
-  explicit CudaCompiler(const CudaCompileOptions& options);
+  // `host`: compiler and limits of host parts. Error{environment}: no NVRTC, no worker program, `sandbox: require` and
+  // isolation missing.
+  explicit CudaCompiler(const CudaCompileOptions& options, const HostOptions& host = {});
   ~CudaCompiler();
 
   // Blocks. Error{environment} when no worker can be started; Error{interrupted}.
   CudaBinary compile(const CudaSource& source, const std::stop_token& stop = {});
   // Up to `jobs` at a time; results in order.
   std::vector<CudaBinary> compile_all(std::span<const CudaSource> sources, const std::stop_token& stop = {});
+
+  // Host parts of candidates, kept as the others are. As HostPartCompiler, and its errors.
+  std::vector<HostPart> compile_host_parts(std::span<const CompileJob> jobs, const std::stop_token& stop = {});
 
   std::string version();  // "NVRTC 13.0"
   const CudaToolkit& toolkit() const;

@@ -98,6 +98,9 @@ class Reader {
     if (fault_) return Unexpected(*fault_);
     const bool launches = std::any_of(contract_.steps.begin(), contract_.steps.end(),
                                       [](const StepDirective& step) { return step.launch.has_value(); });
+    if (!contract_.steps.empty() && !contract_.host_source.empty()) {
+      return Unexpected(Refusal{contract_.steps[0].line, "with a host part, its `run` launches and zeroes"});
+    }
     if (!launches && contract_.host_source.empty()) {
       return Unexpected(Refusal{0,
                                 "no launch: add a line like `#pragma kernelcast launch run "

@@ -59,7 +59,7 @@ struct CudaContract {
   std::vector<std::string> kernels() const;  // names, each once
 };
 
-// Reads the directives. A source without a launch is refused.
+// Reads the directives. A source without a launch and without a host part is refused, and one that has both.
 Expected<CudaContract, Refusal> read_contract(std::string_view source);
 
 // Device facts that launch shapes are checked against.
@@ -79,6 +79,9 @@ struct LaunchShape {
   unsigned shared_bytes = 0;
   unsigned threads() const { return block[0] * block[1] * block[2]; }
 };
+
+// What of a launch is beyond the device, in words; nothing for one that fits. Shared memory: the dynamic alone.
+std::optional<std::string> shape_fault(const LaunchShape& shape, const DeviceLimits& limits);
 
 // C = A B in single precision, column-major, as cublasSgemm has it. Buffers: inputs, then outputs.
 struct LibraryCall {

@@ -28,7 +28,7 @@ class CudaMeasurer : public Measurer {
   CudaMeasurer(const CudaOptions& options, std::uint64_t input_seed, CudaBackend backend)
       : options_(options),
         environment_(make_compile_environment(options.host, folder_)),
-        compiler_(options.compile),
+        compiler_(options.compile, options.host),
         backend_(std::move(backend)),
         limits_(sm_limits(backend_.description)),
         rng_(input_seed),
@@ -39,7 +39,7 @@ class CudaMeasurer : public Measurer {
     base_.compiler = compiler_.version();
     base_.harness_version = kCudaHarnessVersion;
     base_.started_at = utc_now();
-    const CudaBinary instruments = compiler_.compile({"instruments.cu", kInstrumentSource, limits_.arch(), {}});
+    const CudaBinary instruments = compiler_.compile({"instruments.cu", instrument_source(), limits_.arch(), {}});
     if (!instruments.ok) throw Error(ErrorKind::environment, "NVRTC does not compile our kernels:\n" + instruments.log);
     instruments_ = instruments.cubin;
   }

@@ -53,7 +53,7 @@ std::unique_ptr<CudaCompiler> check_compiler(const CudaOptions& options, std::ve
                                   "user namespaces or root's rights to mount, and Landlock"));
     const auto start = std::chrono::steady_clock::now();
     CudaSource source{
-        "doctor.cu", fmt::format("// {}\n{}", start.time_since_epoch().count(), kInstrumentSource), "sm_90a", {}};
+        "doctor.cu", fmt::format("// {}\n{}", start.time_since_epoch().count(), instrument_source()), "sm_90a", {}};
     const CudaBinary binary = compiler->compile(source, stop);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     lines.push_back(binary.ok ? ok("compile latency", fmt::format("{:.0f} ms, small kernel, warm worker", took.count()))
@@ -209,7 +209,8 @@ std::vector<DoctorLine> cuda_doctor(const CudaOptions& options, const std::stop_
     std::optional<GpuLock> lock;
     if (compiler && driver->describe(options.index, device) == 0) {
       lock.emplace(device.uuid, stop);  // not beside what is timed
-      instruments = compiler->compile({"instruments.cu", kInstrumentSource, sm_limits(device).arch(), {}}, stop).cubin;
+      instruments =
+          compiler->compile({"instruments.cu", instrument_source(), sm_limits(device).arch(), {}}, stop).cubin;
     }
     std::string why;
     const auto monitor = load_nvml(why, device.uuid);

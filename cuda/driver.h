@@ -29,6 +29,24 @@ struct GpuDevice {
   int driver_version = 0;                   // 13000: 13.0
 };
 
+// Arguments of cuTensorMapEncodeTiled by its names; the arrays hold `rank` numbers (strides one less).
+struct TensorMapSpec {
+  int type = 0;
+  unsigned rank = 0;
+  DevicePointer address = 0;
+  const std::uint64_t* sizes = nullptr;
+  const std::uint64_t* strides = nullptr;
+  const std::uint32_t* box = nullptr;
+  const std::uint32_t* element_strides = nullptr;
+  int interleave = 0;
+  int swizzle = 0;
+  int l2_promotion = 0;
+  int fill = 0;
+};
+
+inline constexpr DriverStatus kInvalidValue = 1;    // CUDA_ERROR_INVALID_VALUE
+inline constexpr DriverStatus kNotSupported = 801;  // CUDA_ERROR_NOT_SUPPORTED
+
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -42,6 +60,9 @@ class Driver {
   // Allows `shared_bytes` of dynamic shared memory.
   virtual DriverStatus function(std::uint64_t module, const std::string& name, unsigned shared_bytes,
                                 std::uint64_t& function) = 0;
+
+  // Fills the 128 bytes at `map`, aligned to 64. kNotSupported where the driver lacks tensor maps.
+  virtual DriverStatus tensor_map(void* map, const TensorMapSpec& spec) = 0;
 
   virtual DriverStatus allocate(std::size_t bytes, DevicePointer& memory) = 0;
   virtual DriverStatus free(DevicePointer memory) = 0;

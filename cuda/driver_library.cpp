@@ -124,6 +124,15 @@ class LibraryDriver : public Driver {
     return set_attribute_(handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared_bytes));
   }
 
+  DriverStatus tensor_map(void* map, const TensorMapSpec& s) override {
+    if (tensor_map_ == nullptr) return kNotSupported;
+    return tensor_map_(static_cast<CUtensorMap*>(map), static_cast<CUtensorMapDataType>(s.type), s.rank,
+                       handle_of<void*>(s.address), s.sizes, s.strides, s.box, s.element_strides,
+                       static_cast<CUtensorMapInterleave>(s.interleave), static_cast<CUtensorMapSwizzle>(s.swizzle),
+                       static_cast<CUtensorMapL2promotion>(s.l2_promotion),
+                       static_cast<CUtensorMapFloatOOBfill>(s.fill));
+  }
+
   DriverStatus allocate(std::size_t bytes, DevicePointer& memory) override {
     CUdeviceptr pointer = 0;
     const CUresult result = allocate_(&pointer, bytes);
@@ -203,14 +212,19 @@ class LibraryDriver : public Driver {
   }
 
  private:
-  template <class F>
-  static F find(const char* name) {
+  // Null where the driver lacks it.
+  static void* find_any(const char* name) {
     static void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       throw Error(ErrorKind::environment,
                   "libcuda.so.1 is missing: it comes with NVIDIA's driver, not with the toolkit");
     }
-    void* symbol = dlsym(library, name);
+    return dlsym(library, name);
+  }
+
+  template <class F>
+  static F find(const char* name) {
+    void* symbol = find_any(name);
     if (symbol == nullptr) {
       throw Error(ErrorKind::environment, fmt::format("the CUDA driver lacks {}: it is older than CUDA 12", name));
     }
@@ -256,6 +270,9 @@ class LibraryDriver : public Driver {
   KC_DRIVER(error_name_, cuGetErrorName);
   KC_DRIVER(error_text_, cuGetErrorString);
 #undef KC_DRIVER
+  // Only some candidates need it.
+  decltype(&::cuTensorMapEncodeTiled) tensor_map_ =
+      reinterpret_cast<decltype(&::cuTensorMapEncodeTiled)>(find_any(KC_NAME_OF(cuTensorMapEncodeTiled)));
 
   Blas blas_;
   CUdevice device_ = 0;

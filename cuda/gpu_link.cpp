@@ -102,11 +102,12 @@ class ProcessLink : public GpuLink {
     sandboxed_ = sandboxed;
     const std::vector<std::string> variables = environment();
     std::vector<std::string> arguments = {find_worker_program("kernelcast-gpu", "KERNELCAST_GPU").string(),
-                                          std::to_string(device_)};
-    if (sandboxed) {
-      arguments.push_back(folder_.path().string());
-      for (std::string& folder : library_folders(variables)) arguments.push_back(std::move(folder));
-    }
+                                          std::to_string(device_),
+                                          sandboxed           ? "inside"
+                                          : sandbox_ == "off" ? "off"
+                                                              : "outside",
+                                          folder_.path().string()};
+    for (std::string& folder : library_folders(variables)) arguments.push_back(std::move(folder));
     process_ = std::make_unique<WorkerProcess>(std::move(arguments), variables);
   }
 
@@ -164,8 +165,9 @@ std::int64_t GpuLink::now_ns() const {
 
 std::vector<std::string> missing_gpu_isolation() {
   const TemporaryFolder folder;
-  WorkerProcess process({find_worker_program("kernelcast-gpu", "KERNELCAST_GPU").string(), kNoDevice, folder.path()},
-                        {"LC_ALL=C"});
+  WorkerProcess process(
+      {find_worker_program("kernelcast-gpu", "KERNELCAST_GPU").string(), kNoDevice, "inside", folder.path()},
+      {"LC_ALL=C"});
   const auto greeting = process.receive(WorkerProcess::after(kStartSeconds), {});
   if (!greeting || greeting->size() != 2) {
     throw Error(ErrorKind::environment, fmt::format("kernelcast-gpu does not start: {}", describe_end(process.end())));

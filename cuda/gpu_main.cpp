@@ -1,19 +1,23 @@
-// kernelcast-gpu DEVICE [FOLDER READABLE ...]: the process that holds one candidate's CUDA context. With a folder of
-// its own it enters its sandbox first. Started by the measuring programs only.
+// kernelcast-gpu DEVICE MODE [FOLDER READABLE ...]: the process that holds one candidate's CUDA context. MODE: `inside`
+// enters its sandbox first, `outside` only that of host code, when it gets some; `off` neither. Started by the
+// measuring programs only.
 #include <sys/resource.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "cuda/gpu_link.h"
 #include "cuda/gpu_runner.h"
 #include "cuda/gpu_sandbox.h"
+#include "cuda/host_sandbox.h"
 
 namespace {
 
-int serve(int device, std::uint32_t missing) {
+int serve(int device, std::uint32_t missing, kc::GpuRunner::Confine confine) {
   std::unique_ptr<kc::Driver> driver;
   kc::GpuDevice description;
   try {
@@ -28,7 +32,7 @@ int serve(int device, std::uint32_t missing) {
     kc::send_to_harness({"failed", driver->text_of(fault)});
     return 3;
   }
-  kc::GpuRunner runner(*driver, static_cast<std::size_t>(description.l2_bytes));
+  kc::GpuRunner runner(*driver, static_cast<std::size_t>(description.l2_bytes), std::move(confine));
   kc::send_to_harness({"hello", std::to_string(missing)});
   for (;;) {
     const kc::Fields request = kc::receive_from_harness();
@@ -40,12 +44,15 @@ int serve(int device, std::uint32_t missing) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
+  if (argc < 4) {
     std::fputs("kernelcast-gpu: started by the measuring programs only\n", stderr);
     return 2;
   }
+  const std::string mode = argv[2], folder = argv[3];
+  const std::vector<std::string> readable(argv + 4, argv + argc);
+  const std::vector<kc::LandlockPath> host_paths = kc::gpu_paths("", readable);
   std::uint32_t missing = 0;
-  if (argc > 2) missing = kc::enter_gpu_sandbox(argv[2], {argv + 3, argv + argc});  // before a second thread
+  if (mode == "inside") missing = kc::enter_gpu_sandbox(folder, readable);  // before a second thread
   if (argv[1] == std::string(kc::kNoDevice)) {
     kc::send_to_harness({"hello", std::to_string(missing)});
     return 0;
@@ -54,5 +61,6 @@ int main(int argc, char** argv) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   setenv("CUDA_MODULE_LOADING", "EAGER", 1);  // nothing is loaded inside a timed span
-  return serve(std::atoi(argv[1]), missing);
+  const auto confine = [&] { return kc::enter_host_code_sandbox(host_paths); };
+  return serve(std::atoi(argv[1]), missing, mode == "off" ? kc::GpuRunner::Confine() : confine);
 }

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "cuda/output_digest.h"
+
 namespace kc {
+namespace {
 
 // Spins for `nanoseconds` of the global timer and notes both clocks at its begin and end: a delay that keeps the device
 // busy while launches are queued behind it, and a reading of the multiprocessor's clock.
-const char* const kInstrumentSource = R"(
+constexpr const char* kDelaySource = R"(
 extern "C" __global__ void kc_delay(unsigned long long nanoseconds, unsigned long long* samples) {
   unsigned long long start, now;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start) :: "memory");
@@ -21,6 +24,10 @@ extern "C" __global__ void kc_delay(unsigned long long nanoseconds, unsigned lon
   samples[3] = (unsigned long long)clock_end;
 }
 )";
+
+}  // namespace
+
+std::string instrument_source() { return std::string(kDelaySource) + kDigestSource; }
 
 Fields prepare_message(const PlanMessage& plan, const std::string& cubin, const std::string& instruments,
                        const std::vector<Step>& steps) {

@@ -6,6 +6,14 @@
 // turn:    {"turn", Turn, input set of launch 0, 1, ...}     sets are laid out by gpu_layout, guards included
 // quit:    {"quit"}
 // reply:   {Reply, text of the status, output set of launch 0, 1, ...}
+//
+// A turn that the harness's clock times comes in three parts (docs/cuda.md, "Host code"):
+// arm:     {"arm", Turn, input sets}: everything before the launches
+// go:      {"go", Go}: the launches; their reply is their end, with a digest of the outputs
+// collect: {"collect"}: the outputs
+// With host code of the candidate, before the first `prepare`:
+// confine: {"confine"}: the isolation that it needs
+// host:    {"host", DeviceLimits, library}
 #include <cstdint>
 
 #include "cuda/contract.h"
@@ -46,6 +54,11 @@ struct TurnMessage {
   std::uint32_t launches = 1;
 };
 
+struct GoMessage {
+  std::uint64_t key = 0;       // of the outputs' digest
+  std::uint32_t launches = 1;  // 0: none, for the time of all that is not one
+};
+
 enum class TurnVerdict : std::uint32_t {
   ok,
   late,            // the queue was not full when the timed span began: time it again
@@ -62,13 +75,14 @@ struct ReplyMessage {
   std::int64_t wall_ns = 0;  // by the host's clock, from the first launch queued to the end
   double sm_mhz_before = 0;  // by clock64 and globaltimer, beside the timed span
   double sm_mhz_after = 0;
+  std::uint64_t digest = 0;  // of the outputs of a `go` (output_digest.h)
 };
 
 Fields prepare_message(const PlanMessage& plan, const std::string& cubin, const std::string& instruments,
                        const std::vector<Step>& steps);
 
-// Our own kernels: one that waits and one that measures the clock.
-extern const char* const kInstrumentSource;
+// Our own kernels: one that waits and measures the clock, and that of output_digest.h.
+std::string instrument_source();
 inline constexpr const char* kDelayKernel = "kc_delay";
 
 }  // namespace kc

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "cuda/output_digest.h"
+
 namespace kc {
 namespace {
 
@@ -21,7 +23,8 @@ std::span<std::byte> bytes_of(std::string& text) { return std::as_writable_bytes
 
 }  // namespace
 
-GpuRunner::GpuRunner(Driver& driver, std::size_t l2_bytes) : driver_(driver), l2_bytes_(l2_bytes) {}
+GpuRunner::GpuRunner(Driver& driver, std::size_t l2_bytes, Confine confine)
+    : driver_(driver), l2_bytes_(l2_bytes), confine_(std::move(confine)) {}
 
 GpuRunner::~GpuRunner() {
   if (module_ != 0) driver_.unload(module_);
@@ -37,14 +40,34 @@ void GpuRunner::check(DriverStatus status, TurnVerdict verdict) {
 
 Fields GpuRunner::answer(const Fields& request) {
   ReplyMessage reply;
+  std::string text;
   try {
-    if (!request.empty() && request[0] == "turn") return turn(request);
-    prepare(request);
+    return serve(request);
   } catch (const Fault& fault) {
     reply.verdict = fault.verdict;
     reply.status = fault.status;
+    text = fault.text.empty() ? driver_.text_of(fault.status) : fault.text;
   }
-  return {to_field(reply), reply.status == 0 ? "" : driver_.text_of(reply.status)};
+  return {to_field(reply), text};
+}
+
+Fields GpuRunner::serve(const Fields& request) {
+  const std::string kind = request.empty() ? "" : request[0];
+  ReplyMessage reply;
+  if (kind == "turn") return turn(request);
+  if (kind == "collect") return collect();
+  if (kind == "go") {
+    reply = go(request);
+  } else if (kind == "arm") {
+    arm(request);
+  } else if (kind == "confine") {
+    confine();
+  } else if (kind == "host") {
+    load_host(request);
+  } else {
+    prepare(request);
+  }
+  return {to_field(reply), ""};
 }
 
 void GpuRunner::prepare(const Fields& request) {
@@ -52,6 +75,7 @@ void GpuRunner::prepare(const Fields& request) {
   if (!plan || plan->inputs + plan->outputs + plan->scratch > kMaxBuffers || plan->size_count > kMaxCaseSizes) {
     throw Fault{TurnVerdict::environment, 1};
   }
+  armed_.reset();
   plan_ = *plan;
   cubin_ = request[2];
   steps_.clear();
@@ -66,6 +90,7 @@ void GpuRunner::prepare(const Fields& request) {
   if (instruments_ == 0) {
     check(driver_.load(request[3], instruments_));
     check(driver_.function(instruments_, kDelayKernel, 0, delay_));
+    check(driver_.function(instruments_, kDigestKernel, 0, digest_));
   }
   reserve(flush_, flush_bytes_, 2 * l2_bytes_);
   reserve(samples_, sample_bytes_, kSamples * sizeof(std::uint64_t));
@@ -81,6 +106,7 @@ void GpuRunner::load_candidate() {
     return;
   }
   check(driver_.load(cubin_, module_), TurnVerdict::candidate);
+  if (host_) host_->use_module(module_);
   for (const StepMessage& step : steps_) {
     functions_.push_back(0);
     if (step.kernel[0] == '\0') continue;
@@ -114,21 +140,21 @@ void GpuRunner::flush() {
   check(driver_.synchronize());
 }
 
+DevicePointer GpuRunner::address_of(std::size_t buffer, std::size_t launch) const {
+  if (buffer < plan_.inputs) return inputs_ + launch * input_layout_.bytes + input_layout_.buffers[buffer].offset;
+  buffer -= plan_.inputs;
+  if (buffer < plan_.outputs) return outputs_ + launch * output_layout_.bytes + output_layout_.buffers[buffer].offset;
+  return scratch_ + launch * scratch_layout_.bytes + scratch_layout_.buffers[buffer - plan_.outputs].offset;
+}
+
 void GpuRunner::run_steps(std::size_t launch) {
-  const auto base_of = [&](std::size_t buffer) -> DevicePointer {
-    if (buffer < plan_.inputs) return inputs_ + launch * input_layout_.bytes + input_layout_.buffers[buffer].offset;
-    buffer -= plan_.inputs;
-    if (buffer < plan_.outputs) {
-      return outputs_ + launch * output_layout_.bytes + output_layout_.buffers[buffer].offset;
-    }
-    return scratch_ + launch * scratch_layout_.bytes + scratch_layout_.buffers[buffer - plan_.outputs].offset;
-  };
+  if (host_) return run_host(launch);
   const std::size_t count = plan_.inputs + plan_.outputs + plan_.scratch;
   std::array<DevicePointer, kMaxBuffers> pointers = {};
   std::array<void*, kMaxBuffers + 1> parameters = {};
   parameters[0] = plan_.sizes;
   for (std::size_t b = 0; b < count; ++b) {
-    pointers[b] = base_of(b);
+    pointers[b] = address_of(b, launch);
     parameters[b + 1] = &pointers[b];
   }
   for (std::size_t s = 0; s < steps_.size(); ++s) {
@@ -206,22 +232,32 @@ void GpuRunner::verify(const TurnMessage& turn, const Fields& request, ReplyMess
   }
 }
 
-Fields GpuRunner::turn(const Fields& request) {
+TurnMessage GpuRunner::read_turn(const Fields& request) const {
   const auto turn = request.size() >= 2 ? from_field<TurnMessage>(request[1]) : std::nullopt;
   if (!turn || turn->launches == 0 || turn->launches > kMaxTurnLaunches || request.size() != 2 + turn->launches ||
       std::any_of(request.begin() + 2, request.end(),
                   [&](const std::string& set) { return set.size() != input_layout_.bytes; })) {
     throw Fault{TurnVerdict::environment, 1};
   }
-  reserve(inputs_, input_bytes_, turn->launches * input_layout_.bytes);
-  reserve(outputs_, output_bytes_, turn->launches * output_layout_.bytes);
-  reserve(scratch_, scratch_bytes_, turn->launches * scratch_layout_.bytes);
+  return *turn;
+}
+
+// All that comes before the launches.
+void GpuRunner::make_ready(const TurnMessage& turn, const Fields& request) {
+  reserve(inputs_, input_bytes_, turn.launches * input_layout_.bytes);
+  reserve(outputs_, output_bytes_, turn.launches * output_layout_.bytes);
+  reserve(scratch_, scratch_bytes_, turn.launches * scratch_layout_.bytes);
   if (plan_.reload != 0) load_candidate();
-  fill_buffers(*turn, request);
+  fill_buffers(turn, request);
   flush();
-  ReplyMessage reply = time(*turn);
+}
+
+Fields GpuRunner::turn(const Fields& request) {
+  const TurnMessage turn = read_turn(request);
+  make_ready(turn, request);
+  ReplyMessage reply = time(turn);
   Fields outputs;
-  verify(*turn, request, reply, outputs);
+  verify(turn, request, reply, outputs);
   Fields fields = {to_field(reply), ""};
   std::move(outputs.begin(), outputs.end(), std::back_inserter(fields));
   return fields;

@@ -25,7 +25,7 @@ std::vector<LandlockPath> gpu_paths(const std::string& folder, const std::vector
   for (const auto& entry : std::filesystem::directory_iterator("/dev", fault)) {
     if (entry.path().filename().string().starts_with("nvidia")) paths.push_back({entry.path().string(), true});
   }
-  paths.push_back({folder, true});
+  if (!folder.empty()) paths.push_back({folder, true});
   return paths;
 }
 

@@ -10,7 +10,8 @@
 namespace kc {
 
 // What the driver and its libraries touch: the system's libraries, /proc and /sys for reading; the devices of NVIDIA,
-// this process's own /proc folder and `folder` for writing; `readable` (folders of libraries) for reading.
+// this process's own /proc folder and `folder` (unless it is empty) for writing; `readable` (folders of libraries) for
+// reading.
 std::vector<LandlockPath> gpu_paths(const std::string& folder, const std::vector<std::string>& readable);
 
 // Network, IPC and host name of its own, Landlock, and a filter of system calls, for the rest of this process's life.

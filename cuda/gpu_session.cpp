@@ -20,6 +20,7 @@ constexpr std::size_t kSeedProcesses = 4;  // of a session: contexts that wait h
 constexpr std::size_t kTurnBytes = std::size_t{64} << 20;
 constexpr std::size_t kQueuedSteps = 512;  // of a turn: half of what drivers queue behind a kernel that still runs
 constexpr double kTurnNs = 50e3;           // shortest span worth timing: a hundred times the resolution of events
+constexpr double kHarnessTurnNs = 1e6;     // the same by the harness's clock: of the way to the runner and back (9 us)
 constexpr double kThrottled = 0.75;        // of the highest clock seen
 constexpr double kSetSeconds = 5;          // of the reference, for the input sets of a session
 
@@ -106,7 +107,8 @@ Expected<GpuSession::Checked, RunnerFailure> GpuSession::check_cases(GpuSide& si
     std::vector<std::byte> first;
     for (std::size_t turn = 0; turn <= count; ++turn) {
       const std::size_t set = turn % count;  // the first one twice
-      const auto sample = side.turn(pool, std::span(&set, 1), rng_, stop_);
+      const auto sample = side.has_host_code() ? side.turn_by_harness(pool, std::span(&set, 1), 0, rng_, stop_)
+                                               : side.turn(pool, std::span(&set, 1), rng_, stop_);
       if (!sample) return Unexpected(sample.error());
       fastest = std::min(fastest, sample->ns);
       checked.tolerance_share =
@@ -127,12 +129,14 @@ class GpuSession::Bench : public LabelBench {
         side_(std::move(side)),
         candidate_(candidate),
         seed_index_(session.labels_++),
+        by_harness_(session.is_timed_by_harness(candidate)),
+        launches_(session.cases_.size()),
         overheads_(session.cases_.size()),
         taken_again_(session.cases_.size()) {}
 
   std::size_t case_count() const override { return session_.cases_.size(); }
   std::size_t most_launches(std::size_t c) const override {
-    GpuSide& seed = session_.seed(seed_index_ % kSeedProcesses);
+    GpuSide& seed = seed_side();
     if (side_->needs_single_launches() || seed.needs_single_launches()) return 1;
     const std::size_t bytes = std::max(side_->set_bytes(c), seed.set_bytes(c));
     const std::size_t steps = std::max<std::size_t>({side_->steps(c), seed.steps(c), 1});
@@ -153,9 +157,9 @@ class GpuSession::Bench : public LabelBench {
   // L2 is flushed or left as the task says: no warm launches.
   Expected<double, RunnerFailure> turn(Side which, std::size_t c, std::span<const std::size_t> sets,
                                        std::size_t) override {
-    GpuSide& side = which == Side::candidate ? *side_ : session_.seed(seed_index_ % kSeedProcesses);
+    GpuSide& side = which == Side::candidate ? *side_ : seed_side();
     if (auto failure = side.prepare(c, session_.stop_)) return Unexpected(std::move(*failure));
-    const auto sample = side.turn(*session_.cases_[c].pool, sets, session_.rng_, session_.stop_);
+    const auto sample = take_turn(side, c, sets);
     if (!sample) return Unexpected(sample.error());
     const auto index = static_cast<std::size_t>(which);
     overheads_[c][index] = sample->overhead_ns;
@@ -177,21 +181,41 @@ class GpuSession::Bench : public LabelBench {
       return false;
     }
     unstable_ = unstable_ || throttled || known;
-    clocks_.insert(clocks_.end(), {last_[0].sm_mhz, last_[1].sm_mhz});
+    if (!by_harness_) clocks_.insert(clocks_.end(), {last_[0].sm_mhz, last_[1].sm_mhz});
     return true;
   }
 
+  void end_candidate() { side_.reset(); }
+  // Of a turn by the harness's clock, by case.
+  const std::vector<std::size_t>& launches() const { return launches_; }
+
   void add_facts(Facts& facts) const {
+    if (by_harness_) {
+      facts["host_code"] = 1;
+      return;
+    }
     facts["frequency_mhz"] = median_of(clocks_);
     facts["throttled_rounds"] = static_cast<double>(throttled_);
     if (unstable_) facts["unstable"] = 1;
   }
 
  private:
+  GpuSide& seed_side() const { return session_.seed(seed_index_ % kSeedProcesses); }
+
+  // Where either side has host code, both are timed by the harness's clock.
+  Expected<GpuSample, RunnerFailure> take_turn(GpuSide& side, std::size_t c, std::span<const std::size_t> sets) {
+    const InputPool& pool = *session_.cases_[c].pool;
+    if (!by_harness_) return side.turn(pool, sets, session_.rng_, session_.stop_);
+    launches_[c] = sets.size();
+    return side.turn_by_harness(pool, sets, session_.empty_ns(c, sets.size()), session_.rng_, session_.stop_);
+  }
+
   GpuSession& session_;
   std::unique_ptr<GpuSide> side_;
   const CompiledCandidate& candidate_;
   std::size_t seed_index_;
+  bool by_harness_;
+  std::vector<std::size_t> launches_;             // of a turn by the harness's clock, by case
   std::vector<std::array<double, 2>> overheads_;  // of the last turn of each side, by case
   std::array<GpuSample, 2> last_;
   std::vector<double> clocks_;  // of every turn that counts
@@ -209,33 +233,30 @@ std::optional<RunnerFailure> GpuSession::time_cases(std::unique_ptr<GpuSide> sid
   plan.process_rounds = static_cast<std::size_t>(options_.min_rounds);
   plan.max_rounds = static_cast<std::size_t>(options_.max_rounds);
   plan.target_halfwidth = options_.target_log2_halfwidth;
-  plan.turn_ns = kTurnNs;
+  const bool by_harness = is_timed_by_harness(candidate);
+  ProcessNoise& noise = by_harness ? task_.harness_noise : task_.noise;
+  plan.turn_ns = by_harness ? kHarnessTurnNs : kTurnNs;
   plan.check_sets = check_set_count(*task_.pack, options_.correctness_seeds);
   Bench bench(*this, std::move(side), candidate);
-  auto timing = time_label(plan, bench, checked.estimates, seed_estimates_, task_.noise);
+  auto timing = time_label(plan, bench, checked.estimates, seed_estimates_, noise);
   if (!timing && timing.error().side == Side::seed) throw seed_error(timing.error().failure);
   if (!timing) return timing.error().failure;
+  if (by_harness) {
+    bench.end_candidate();
+    if (auto failure = check_seed_alone(timing->cases, bench.launches())) return failure;
+  }
   result.cases = std::move(timing->cases);
   for (std::size_t c = 0; c < result.cases.size(); ++c) {
     result.cases[c].name = task_.pack->cases[c].name;
     result.cases[c].work = work_of(*task_.pack, task_.pack->cases[c]);
   }
-  if (auto failure = find_impossible_times(result)) return failure;
+  const auto impossible = find_impossible_times(backend_.description, *task_.pack, result.cases);
+  if (impossible) return RunnerFailure{MeasurementStatus::incorrect, *impossible};
   bench.add_facts(result.facts);
   add_interval(*timing, result.facts);
   result.facts["deterministic"] = checked.deterministic ? 1 : 0;
   result.facts["tolerance_share"] = checked.tolerance_share;
-  task_.noise.add(timing->process_log2);
-  return std::nullopt;
-}
-
-std::optional<RunnerFailure> GpuSession::find_impossible_times(const Measurement& result) const {
-  for (std::size_t c = 0; c < result.cases.size(); ++c) {
-    const std::vector<float>& times = result.cases[c].candidate_ns;
-    const double median = median_of({times.begin(), times.end()});
-    const auto fault = find_impossible_time(backend_.description, *task_.pack, task_.pack->cases[c], median);
-    if (fault) return RunnerFailure{MeasurementStatus::incorrect, *fault};
-  }
+  noise.add(timing->process_log2);
   return std::nullopt;
 }
 
@@ -255,15 +276,11 @@ void GpuSession::require_idle() {
 
 Measurement GpuSession::measure(const CompiledCandidate& candidate) {
   Measurement result;
+  if (is_timed_by_harness(candidate)) know_empty_turns();
   if (backend_.monitor) result.facts["other_processes"] = static_cast<double>(others_.size());
   std::unique_ptr<GpuSide> side = start(candidate);
   const auto checked = check_cases(*side);  // all cases, before anything is timed
-  std::optional<RunnerFailure> failure;
-  if (checked) {
-    failure = time_cases(std::move(side), candidate, *checked, result);
-  } else {
-    failure = checked.error();
-  }
+  auto failure = checked ? time_cases(std::move(side), candidate, *checked, result) : std::optional(checked.error());
   side.reset();
   if (!failure) return result;
   require_idle();

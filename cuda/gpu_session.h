@@ -1,6 +1,7 @@
 #pragma once
 // One task on one draw of secret inputs: the reference on the CPU, seeds on the GPU, candidates one after another.
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct GpuTask {
   const TaskPack* pack = nullptr;
   std::filesystem::path reference_folder;
   CompiledCandidate seed;
-  ProcessNoise noise = {};  // what the task's sessions learned about the spread between processes
+  ProcessNoise noise = {};          // what the task's sessions learned about the spread between processes
+  ProcessNoise harness_noise = {};  // the same of labels that the harness's clock timed
 };
 
 class GpuSession {
@@ -30,8 +32,9 @@ class GpuSession {
              const std::string& instruments, CudaBackend& backend, RngStream rng, std::stop_token stop);
 
   // Status, log, timings and facts (deterministic, tolerance_share, other_processes, processes, log2_low, log2_high,
-  // frequency_mhz, throttled_rounds, unstable), in processes of the candidate's own. Error{bad_data} when the seed
-  // fails meanwhile, Error{environment} when a stopped candidate does not leave the device.
+  // frequency_mhz, throttled_rounds, unstable; host_code where the harness's clock timed it), in processes of the
+  // candidate's own. Error{bad_data} when the seed fails meanwhile, Error{environment} when a stopped candidate does
+  // not leave the device.
   Measurement measure(const CompiledCandidate& candidate);
 
   // Processes of others that used the device when the session began; none where nobody can tell.
@@ -48,6 +51,9 @@ class GpuSession {
     std::size_t most_launches = 1;  // of a turn, so that the sets stay within the session's memory and time
   };
 
+  bool is_timed_by_harness(const CompiledCandidate& candidate) const {
+    return candidate.has_host_code() || task_.seed.has_host_code();
+  }
   std::unique_ptr<GpuSide> start(const CompiledCandidate& candidate);
   // Seed process `index` of the session, started and checked when it is first asked for.
   GpuSide& seed(std::size_t index);
@@ -60,8 +66,14 @@ class GpuSession {
   Expected<Checked, RunnerFailure> check_cases(GpuSide& side);
   std::optional<RunnerFailure> time_cases(std::unique_ptr<GpuSide> side, const CompiledCandidate& candidate,
                                           const Checked& checked, Measurement& result);
-  std::optional<RunnerFailure> find_impossible_times(const Measurement& result) const;
   void require_idle();
+  // gpu_session_harness.cpp: labels by the harness's clock.
+  void know_empty_turns();  // to be called while no candidate's process is there
+  double empty_ns(std::size_t input_case, std::size_t launches) const;
+  // Times the seed again when the candidate is gone: its host code may have used the device in the seed's turns.
+  std::optional<RunnerFailure> check_seed_alone(std::span<const CaseTiming> beside,
+                                                const std::vector<std::size_t>& launches);
+  double seed_alone_ns(std::size_t input_case, std::size_t launches);
   Error seed_error(const RunnerFailure& failure) const;
 
   const CudaOptions& options_;
@@ -76,6 +88,12 @@ class GpuSession {
   std::vector<std::unique_ptr<GpuSide>> seeds_;
   std::vector<double> seed_estimates_;
   std::size_t labels_ = 0;
+  // Of turns without launches, with the outputs of one or of more; by case.
+  struct EmptyTurns {
+    double one_ns = 0;
+    double further_ns = 0;  // for each
+  };
+  std::vector<EmptyTurns> empty_turns_;
 };
 
 }  // namespace kc

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cuda/gpu_layout.h"
+#include "measure/statistics.h"
 
 namespace kc {
 namespace {
@@ -42,6 +43,16 @@ std::optional<std::string> find_impossible_time(const GpuDevice& device, const T
       "case {}: {:.3g} ns a run is impossible: a launch that writes the {:.0f} bytes of its outputs takes {:.3g} ns at "
       "least",
       input_case.name, nanoseconds, output_bytes(pack, input_case), least);
+}
+
+std::optional<std::string> find_impossible_times(const GpuDevice& device, const TaskPack& pack,
+                                                 std::span<const CaseTiming> cases) {
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    const std::vector<float>& times = cases[c].candidate_ns;
+    const auto fault = find_impossible_time(device, pack, pack.cases[c], median_of({times.begin(), times.end()}));
+    if (fault) return fault;
+  }
+  return std::nullopt;
 }
 
 }  // namespace kc

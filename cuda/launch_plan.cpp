@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "base/error.h"
 #include "cuda/contract.h"
@@ -10,9 +11,21 @@
 namespace kc {
 namespace {
 
+constexpr std::int64_t kLargestExtent = std::numeric_limits<unsigned>::max();
+constexpr std::array<std::int64_t, 3> kLargestCluster = {16, 16, 16};
+
 struct Fault {
   Refusal refusal;
 };
+
+std::optional<std::string> extent_fault(const char* what, const std::array<unsigned, 3>& extents,
+                                        const std::array<std::int64_t, 3>& most) {
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (extents[d] >= 1 && extents[d] <= most[d]) continue;
+    return fmt::format("{}: {} in dimension {}; at most {}", what, extents[d], "xyz"[d], most[d]);
+  }
+  return std::nullopt;
+}
 
 class Planner {
  public:
@@ -73,33 +86,21 @@ class Planner {
     fail(fmt::format("zero: '{}' is neither an output nor scratch", name));
   }
 
-  void read_shape(const char* what, const std::array<std::string, 3>& expressions,
-                  const std::array<std::int64_t, 3>& most, std::array<unsigned, 3>& shape) const {
-    for (std::size_t d = 0; d < 3; ++d) {
-      const std::int64_t extent = number(what, expressions[d], 1);
-      if (extent > most[d]) fail(fmt::format("{}: {} in dimension {}; at most {}", what, extent, "xyz"[d], most[d]));
-      shape[d] = static_cast<unsigned>(extent);
-    }
+  // What does not fit the type is beyond every device.
+  unsigned extent(const char* what, const std::string& expression, std::int64_t least) const {
+    return static_cast<unsigned>(std::min(number(what, expression, least), kLargestExtent));
   }
 
   LaunchShape shape_of(const LaunchDirective& directive) const {
     LaunchShape shape;
     shape.kernel = directive.kernel;
-    read_shape("grid", directive.grid, limits_.grid, shape.grid);
-    read_shape("block", directive.block, limits_.block, shape.block);
-    read_shape("cluster", directive.cluster, {16, 16, 16}, shape.cluster);
-    const auto threads = static_cast<std::uint64_t>(shape.block[0]) * shape.block[1] * shape.block[2];
-    if (threads > static_cast<std::uint64_t>(limits_.threads_per_block)) {
-      fail(fmt::format("block: {} threads; at most {}", threads, limits_.threads_per_block));
-    }
     for (std::size_t d = 0; d < 3; ++d) {
-      if (shape.grid[d] % shape.cluster[d] != 0) fail("grid: not a multiple of the cluster");
+      shape.grid[d] = extent("grid", directive.grid[d], 1);
+      shape.block[d] = extent("block", directive.block[d], 1);
+      shape.cluster[d] = extent("cluster", directive.cluster[d], 1);
     }
-    const std::int64_t shared = number("shared", directive.shared, 0);
-    if (shared > limits_.shared_bytes_per_block) {
-      fail(fmt::format("shared: {} bytes; at most {}", shared, limits_.shared_bytes_per_block));
-    }
-    shape.shared_bytes = static_cast<unsigned>(shared);
+    shape.shared_bytes = extent("shared", directive.shared, 0);
+    if (const auto fault = shape_fault(shape, limits_)) fail(*fault);
     return shape;
   }
 
@@ -111,6 +112,23 @@ class Planner {
 };
 
 }  // namespace
+
+std::optional<std::string> shape_fault(const LaunchShape& shape, const DeviceLimits& limits) {
+  if (auto fault = extent_fault("grid", shape.grid, limits.grid)) return fault;
+  if (auto fault = extent_fault("block", shape.block, limits.block)) return fault;
+  if (auto fault = extent_fault("cluster", shape.cluster, kLargestCluster)) return fault;
+  const auto threads = static_cast<std::uint64_t>(shape.block[0]) * shape.block[1] * shape.block[2];
+  if (threads > static_cast<std::uint64_t>(limits.threads_per_block)) {
+    return fmt::format("block: {} threads; at most {}", threads, limits.threads_per_block);
+  }
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (shape.grid[d] % shape.cluster[d] != 0) return "grid: not a multiple of the cluster";
+  }
+  if (shape.shared_bytes > limits.shared_bytes_per_block) {
+    return fmt::format("shared: {} bytes; at most {}", shape.shared_bytes, limits.shared_bytes_per_block);
+  }
+  return std::nullopt;
+}
 
 Expected<RunPlan, Refusal> plan_run(const CudaContract& contract, const TaskPack& pack, const Parameters& parameters,
                                     const CaseSpec& input_case, const DeviceLimits& limits) {

@@ -14,6 +14,8 @@
 namespace kc {
 namespace {
 
+constexpr std::size_t kMostShown = 200;  // characters of a header's name
+
 enum class Mode { code, line_comment, block_comment, text, character };
 
 struct Rule {
@@ -54,20 +56,45 @@ bool skip(std::string_view& text, std::string_view word) {
   return true;
 }
 
-std::optional<std::string> include_fault(std::string_view line) {
+// What an #include names, with its opening delimiter; nothing for other lines.
+std::optional<std::string_view> included(std::string_view line) {
   std::string_view target = trim(line);
   if (!skip(target, "#") && !skip(target, "%:") && !skip(target, "?\?=")) return std::nullopt;
   if (!skip(target, "include_next") && !skip(target, "include")) return std::nullopt;
-  if (target.size() < 3 || (target[0] != '<' && target[0] != '"')) {
+  return target;
+}
+
+// `allowed`: whose headers may be included.
+std::optional<std::string> include_fault(std::string_view line, const char* allowed) {
+  const auto target = included(line);
+  if (!target) return std::nullopt;
+  if (target->size() < 3 || (target->front() != '<' && target->front() != '"')) {
     return "an #include whose file a macro names: name it";
   }
-  constexpr std::size_t kShown = 200;
-  const std::string_view whole = target.substr(1, target.find_first_of(">\"", 1) - 1), file = whole.substr(0, kShown);
+  const std::string_view whole = target->substr(1, target->find_first_of(">\"", 1) - 1);
+  const std::string_view file = whole.substr(0, kMostShown);
   if (whole.starts_with("/") || whole.find("..") != std::string::npos || whole.find('\\') != std::string::npos) {
-    return fmt::format("#include of '{}': only headers of the CUDA toolkit, by their name", file);
+    return fmt::format("#include of '{}': only headers of {}, by their name", file, allowed);
   }
   if (file.starts_with("torch/") || file.starts_with("ATen/") || file.starts_with("c10/")) {
     return fmt::format("#include of '{}': the contract takes device code only; `import` can extract it", file);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> device_include_fault(std::string_view line) {
+  return include_fault(line, "the CUDA toolkit");
+}
+
+// Headers of CUDA would name what is not linked, and <dlfcn.h> leads around the table.
+std::optional<std::string> host_include_fault(std::string_view line) {
+  if (auto fault = include_fault(line, "the system")) return fault;
+  const auto target = included(line);
+  if (!target) return std::nullopt;
+  for (const std::string_view name : {"cuda", "cublas", "cudnn", "nvrtc", "nvml", "driver_types", "dlfcn"}) {
+    if (!target->substr(1).starts_with(name)) continue;
+    return fmt::format("#include of {}: the host part has the driver through `KernelcastHost` alone",
+                       target->substr(0, kMostShown));
   }
   return std::nullopt;
 }
@@ -176,6 +203,19 @@ std::string blank(std::string_view text, bool keep_text) {
   return out;
 }
 
+std::optional<Refusal> find_include_fault(const std::string& joined,
+                                          std::optional<std::string> (*fault_of)(std::string_view line)) {
+  const std::string with_names = blank(joined, true);
+  for (std::size_t at = 0; at < with_names.size();) {
+    const std::size_t end = std::min(with_names.find('\n', at), with_names.size());
+    if (auto fault = fault_of(std::string_view(with_names).substr(at, end - at))) {
+      return Refusal{line_of(with_names, at), std::move(*fault)};
+    }
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string code_only(std::string_view source) { return blank(join_continued(source), false); }
@@ -193,19 +233,25 @@ std::string code_in_place(std::string_view source) {
 
 std::optional<Refusal> check_source(std::string_view device_source) {
   const std::string joined = join_continued(device_source);
-  const std::string with_names = blank(joined, true);
-  for (std::size_t at = 0; at < with_names.size();) {
-    const std::size_t end = std::min(with_names.find('\n', at), with_names.size());
-    if (auto fault = include_fault(std::string_view(with_names).substr(at, end - at))) {
-      return Refusal{line_of(with_names, at), std::move(*fault)};
-    }
-    at = end + 1;
-  }
+  if (auto refusal = find_include_fault(joined, device_include_fault)) return refusal;
   const std::string code = blank(joined, false);
   for (const auto& [pattern, message] : compiled_rules()) {
     if (const auto at = pattern.find(code)) return Refusal{line_of(code, *at), message};
   }
   return std::nullopt;
+}
+
+std::optional<Refusal> check_host_source(const CudaContract& contract) {
+  const std::string joined = join_continued(contract.host_source);
+  auto refusal = find_include_fault(joined, host_include_fault);
+  if (!refusal) {
+    static const Pattern loads(R"(\bdl(open|mopen|sym|vsym)\s*\()");
+    const std::string code = blank(joined, false);
+    const auto at = loads.find(code);
+    if (at) refusal = Refusal{line_of(code, *at), "loads a library: the host part has what `KernelcastHost` holds"};
+  }
+  if (refusal) refusal->line += contract.host_line;
+  return refusal;
 }
 
 std::optional<Refusal> check_binary(const CudaContract& contract, const CubinFacts& facts) {

@@ -13,6 +13,10 @@ namespace kc {
 // (main, <<< >>>, calls of the CUDA runtime or driver, PyTorch), device printf.
 std::optional<Refusal> check_source(std::string_view device_source);
 
+// The same for a host part, by the lines of the whole source: headers by a path or of CUDA, loading a library. What
+// keeps host code from harm is its process's isolation.
+std::optional<Refusal> check_host_source(const CudaContract& contract);
+
 // The same for what was compiled: a kernel of the launches is missing, writable __device__ variables keep results
 // between launches, a function of the driver (vprintf, malloc, free, assertions) is called.
 std::optional<Refusal> check_binary(const CudaContract& contract, const CubinFacts& facts);

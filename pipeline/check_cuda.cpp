@@ -21,6 +21,7 @@ double fact(const CudaVariant& variant, const char* name) {
 std::string resources_text(const CudaVariant& variant) {
   if (!variant.compiles) return "compile_error";
   if (variant.facts.empty()) return "library";
+  if (variant.facts.contains("host_code")) return "host code";
   return fmt::format("{} / {} / {}", fact(variant, "registers"), fact(variant, "spill_bytes"),
                      fact(variant, "static_shared_bytes") + fact(variant, "dynamic_shared_bytes"));
 }
@@ -54,7 +55,7 @@ CudaCheck check_cuda_task(const TaskPack& pack, const CudaOptions& options, cons
   check.task = pack.name;
   if (const std::optional<TaskPack> own = pack_for_admission(pack, "cuda")) admit_task(*own, options.host);
   const TaskPack device_pack = pack_for_device(pack, "cuda");
-  CudaCompiler compiler(options.compile);
+  CudaCompiler compiler(options.compile, options.host);
   for (const SmLimits& limits : admission_limits()) {
     std::vector<CudaVariant> variants = compile_variants(compiler, device_pack, limits, stop);
     std::move(variants.begin(), variants.end(), std::back_inserter(check.variants));

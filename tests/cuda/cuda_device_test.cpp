@@ -145,7 +145,8 @@ TEST(GpuRunnerMessages, ADamagedRequestIsAnsweredAndNothingElse) {
   FakeDriver driver(world);
   GpuRunner runner(driver, kFakeL2);
   for (const Fields& request : {Fields{}, Fields{"turn"}, Fields{"turn", "short"}, Fields{"prepare", "x", "y", "z"},
-                                Fields{"prepare"}, Fields{"turn", to_field(TurnMessage{1, 3}), "a"}}) {
+                                Fields{"prepare"}, Fields{"turn", to_field(TurnMessage{1, 3}), "a"}, Fields{"arm"},
+                                Fields{"go", to_field(GoMessage{})}, Fields{"collect"}, Fields{"host", "x", "y"}}) {
     const Fields reply = runner.answer(request);
     ASSERT_EQ(reply.size(), 2);
     EXPECT_EQ(from_field<ReplyMessage>(reply[0])->verdict, TurnVerdict::environment);

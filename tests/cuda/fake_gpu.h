@@ -14,10 +14,12 @@
 #include "cuda/driver.h"
 #include "cuda/gpu_link.h"
 #include "cuda/gpu_runner.h"
+#include "cuda/output_digest.h"
 
 namespace kc::test {
 
 inline constexpr int kLaunchFailed = 719;  // CUDA_ERROR_LAUNCH_FAILED
+inline constexpr int kNotFound = 500;      // CUDA_ERROR_NOT_FOUND
 inline constexpr int kUnknownError = 999;  // CUDA_ERROR_UNKNOWN
 inline constexpr std::size_t kFakeL2 = 4096;
 
@@ -64,9 +66,16 @@ class FakeDriver : public Driver {
   }
   DriverStatus unload(std::uint64_t) override { return failed_; }
   DriverStatus function(std::uint64_t, const std::string& name, unsigned, std::uint64_t& function) override {
+    if (name != kDelayKernel && name != kDigestKernel && !world_.kernels.contains(name)) return kNotFound;
     functions_.push_back(name);
     function = functions_.size();
     return failed_;
+  }
+  // The address first, then the rank: what a kernel of a test needs of a map that is a parameter.
+  DriverStatus tensor_map(void* map, const TensorMapSpec& spec) override {
+    std::memcpy(map, &spec.address, sizeof spec.address);
+    std::memcpy(static_cast<std::byte*>(map) + sizeof spec.address, &spec.rank, sizeof spec.rank);
+    return note("tensor_map"), failed_;
   }
   DriverStatus allocate(std::size_t bytes, DevicePointer& memory) override {
     blocks_.push_back(std::make_unique<std::vector<std::uint64_t>>(bytes / 8 + 64));
@@ -93,6 +102,10 @@ class FakeDriver : public Driver {
     note(name);
     if (name == kDelayKernel) {
       delay(parameters);
+      return failed_;
+    }
+    if (name == kDigestKernel) {
+      digest(parameters);
       return failed_;
     }
     FakeLaunch launch;
@@ -149,6 +162,14 @@ class FakeDriver : public Driver {
     samples[2] = 0;
     samples[3] = static_cast<std::uint64_t>(static_cast<double>(ns) * mhz / 1000);
     device_ += static_cast<double>(ns);
+  }
+
+  static void digest(void** parameters) {
+    const auto* words = host_address<std::byte>(*static_cast<DevicePointer*>(parameters[0]));
+    const auto count = *static_cast<std::uint64_t*>(parameters[1]);
+    const auto key = *static_cast<std::uint64_t*>(parameters[2]);
+    *host_address<std::uint64_t>(*static_cast<DevicePointer*>(parameters[3])) +=
+        output_digest({words, count * sizeof(std::uint64_t)}, 0, key);
   }
 
   FakeWorld& world_;

@@ -6,6 +6,7 @@
 #include "measure/statistics.h"
 #include "tests/cuda/cuda_task.h"
 #include "tests/cuda/gpu_cheats.h"
+#include "tests/cuda/host_wrapper.h"
 #include "tests/support/expect_error.h"
 
 namespace kc::test {
@@ -111,6 +112,25 @@ TEST_F(OnAGpu, ACacheHintGivesNothingThatLastsBetweenRuns) {
                kCudaSource});
   ASSERT_EQ(results[0].status, MeasurementStatus::ok) << results[0].log;
   EXPECT_LT(std::abs(log2_speedup_scalar(results[0]) - log2_speedup_scalar(results[1])), 0.3);
+}
+
+// Host code in its sandbox beside NVIDIA's driver; its copy needs a device of compute capability 9.0 or newer.
+TEST_F(OnAGpu, AWrapperFillsATensorMapForACopy) {
+  if (make_cuda_backend(0, "auto").description.major < 9) GTEST_SKIP() << "this device has no tensor maps";
+  options_.host.sandbox = "require";
+  const auto results = measure({kTensorMapCopy, kCudaSource});
+  ASSERT_EQ(results[0].status, MeasurementStatus::ok) << results[0].log;
+  EXPECT_EQ(results[0].facts.at("host_code"), 1);
+  EXPECT_LT(std::abs(log2_speedup_scalar(results[0]) - log2_speedup_scalar(results[1])), 1.0);
+}
+
+TEST_F(OnAGpu, AFailingWrapperEndsItsOwnRunnerOnly) {
+  const std::string device = "extern \"C\" __global__ void k() {}\n#pragma kernelcast host\n";
+  const auto results = measure({device + wrapper("  return 7;"), device + wrapper("  __builtin_trap();"),
+                                device + wrapper("  for (volatile int i = 0;; i = i + 1) {\n  }")});
+  EXPECT_EQ(results[0].status, MeasurementStatus::runtime_error) << results[0].log;
+  EXPECT_EQ(results[1].status, MeasurementStatus::runtime_error) << results[1].log;
+  EXPECT_EQ(results[2].status, MeasurementStatus::timeout) << results[2].log;
 }
 
 TEST_F(OnAGpu, EveryShippedSeedAgreesWithItsReference) {

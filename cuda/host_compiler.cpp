@@ -1,0 +1,59 @@
+#include "cuda/host_compiler.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/hash.h"
+#include "measure/host_environment.h"
+#include "measure/machine.h"
+
+namespace kc {
+
+HostPartCompiler::HostPartCompiler(const HostOptions& options, CompileCache& cache)
+    : environment_(make_compile_environment(options, folder_)),
+      version_(program_version(environment_.compiler)),
+      cache_(cache) {}
+
+std::string HostPartCompiler::key_of(const CompileJob& job) const {
+  return sha256_hex(fmt::format("host part\n{}\n{}\n{}\n{}", version_, flags_text(job.flags), job.function, job.unit));
+}
+
+HostPart HostPartCompiler::finish(const std::string& key, const CompileJob& job, const CompileResult& result) {
+  HostPart part{result.ok, result.log, ""};
+  if (part.ok) {
+    std::ifstream file(job.folder / kLibraryName, std::ios::binary);
+    part.library.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(job.folder, ignored);
+  // On disk successes alone: a failure may be this machine's load.
+  cache_.keep(key, {part.ok, part.log, part.library}, part.ok);
+  return part;
+}
+
+std::vector<HostPart> HostPartCompiler::compile_all(std::span<const CompileJob> jobs, const std::stop_token& stop) {
+  std::vector<HostPart> parts(jobs.size());
+  std::vector<CompileJob> missing;
+  std::vector<std::size_t> owners;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (const auto known = cache_.find(key_of(jobs[i]))) {
+      parts[i] = {known->ok, known->log, known->cubin};
+      continue;
+    }
+    missing.push_back(jobs[i]);
+    owners.push_back(i);
+    const std::scoped_lock lock(mutex_);
+    missing.back().folder = folder_.path() / fmt::format("host-{}", folders_++);
+  }
+  const std::vector<CompileResult> results = kc::compile_all(environment_, missing, stop);
+  for (std::size_t m = 0; m < missing.size(); ++m) {
+    parts[owners[m]] = finish(key_of(missing[m]), missing[m], results[m]);
+  }
+  return parts;
+}
+
+}  // namespace kc
