@@ -120,6 +120,8 @@ class Filter {
   bool load(Threads threads) {
     if (!complete_) return false;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    // By default the calling thread alone dies, and whoever waits for it waits for ever.
+    add(seccomp_attr_set(filter_, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS));
     if (threads == Threads::all) add(seccomp_attr_set(filter_, SCMP_FLTATR_CTL_TSYNC, 1));
     return complete_ && seccomp_load(filter_) == 0;
   }

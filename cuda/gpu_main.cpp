@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
   }
   const std::string mode = argv[2], folder = argv[3];
   const std::vector<std::string> readable(argv + 4, argv + argc);
-  const std::vector<kc::LandlockPath> host_paths = kc::gpu_paths("", readable);
+  const std::vector<kc::LandlockPath> host_paths = kc::host_code_paths(readable);
   std::uint32_t missing = 0;
   if (mode == "inside") missing = kc::enter_gpu_sandbox(folder, readable);  // before a second thread
   if (argv[1] == std::string(kc::kNoDevice)) {

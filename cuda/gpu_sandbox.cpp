@@ -29,6 +29,15 @@ std::vector<LandlockPath> gpu_paths(const std::string& folder, const std::vector
   return paths;
 }
 
+std::vector<LandlockPath> host_code_paths(const std::vector<std::string>& readable) {
+  std::vector<LandlockPath> paths = gpu_paths("", readable);
+  std::erase_if(paths, [](const LandlockPath& path) { return path.path == "/proc"; });
+  for (const char* file : {"driver", "devices", "cpuinfo", "meminfo", "version", "modules", "sys"}) {
+    paths.push_back({std::string("/proc/") + file});
+  }
+  return paths;
+}
+
 std::uint32_t enter_gpu_sandbox(const std::string& folder, const std::vector<std::string>& readable) {
   std::uint32_t missing = 0;
   setenv("TMPDIR", folder.c_str(), 1);

@@ -14,6 +14,10 @@ namespace kc {
 // reading.
 std::vector<LandlockPath> gpu_paths(const std::string& folder, const std::vector<std::string>& readable);
 
+// The same for host code, when the driver runs already: of other processes nothing can be read, since their environment
+// and memory maps stand below /proc.
+std::vector<LandlockPath> host_code_paths(const std::vector<std::string>& readable);
+
 // Network, IPC and host name of its own, Landlock, and a filter of system calls, for the rest of this process's life.
 // To be called before a second thread starts. `folder` is private to this process and holds its temporary files.
 // Returns kNo... bits (measure/runner_protocol.h) of what this machine does not offer.

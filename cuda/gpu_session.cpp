@@ -107,8 +107,9 @@ Expected<GpuSession::Checked, RunnerFailure> GpuSession::check_cases(GpuSide& si
     std::vector<std::byte> first;
     for (std::size_t turn = 0; turn <= count; ++turn) {
       const std::size_t set = turn % count;  // the first one twice
-      const auto sample = side.has_host_code() ? side.turn_by_harness(pool, std::span(&set, 1), 0, rng_, stop_)
-                                               : side.turn(pool, std::span(&set, 1), rng_, stop_);
+      const auto sample = side.has_host_code()
+                              ? side.turn_by_harness(pool, std::span(&set, 1), empty_ns(c, 1), rng_, stop_)
+                              : side.turn(pool, std::span(&set, 1), rng_, stop_);
       if (!sample) return Unexpected(sample.error());
       fastest = std::min(fastest, sample->ns);
       checked.tolerance_share =

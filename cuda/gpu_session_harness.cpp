@@ -41,6 +41,7 @@ void GpuSession::know_empty_turns() {
 }
 
 double GpuSession::empty_ns(std::size_t input_case, std::size_t launches) const {
+  if (input_case >= empty_turns_.size()) return 0;  // not known yet: the seed is checked before that
   const EmptyTurns& turns = empty_turns_[input_case];
   return turns.one_ns + static_cast<double>(launches - 1) * turns.further_ns;
 }

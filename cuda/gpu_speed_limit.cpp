@@ -31,7 +31,7 @@ double least_nanoseconds(const GpuDevice& device, const TaskPack& pack, const Ca
   const double bytes = output_bytes(pack, input_case);
   const double stores = device.multiprocessors * kStoredBytes * device.clock_khz / 1e6 * kMargin;
   const double memory = kTransfersPerCycle * device.memory_bus_bits / 8 * device.memory_clock_khz / 1e6 * kMargin;
-  const double beyond_cache = std::max(bytes - static_cast<double>(device.l2_bytes), 0.0);
+  const double beyond_cache = device.l2_bytes > 0 ? std::max(bytes - static_cast<double>(device.l2_bytes), 0.0) : 0;
   return std::max({kLaunchNs, nanoseconds_of(bytes, stores), nanoseconds_of(beyond_cache, memory)});
 }
 

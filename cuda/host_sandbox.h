@@ -9,8 +9,8 @@
 namespace kc {
 
 // From here on no thread of this process starts a program or process, has a socket or signals another process, and this
-// thread and those that it starts reach `paths` only: gpu_paths, taken before the first sandbox closed /dev, without a
-// folder. The pieces that this machine does not offer, in words; empty when all are there.
+// thread and those that it starts reach `paths` only: host_code_paths, taken before the first sandbox closed /dev,
+// without a folder. The pieces that this machine does not offer, in words; empty when all are there.
 std::string enter_host_code_sandbox(std::span<const LandlockPath> paths);
 
 }  // namespace kc

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "measure/host_device.h"
 #include "measure/host_environment.h"
@@ -168,15 +169,16 @@ class Admission {
 
 }  // namespace
 
-void admit_task(const TaskPack& task, const HostOptions& options) {
+void admit_task(const TaskPack& task, const HostOptions& options, const std::stop_token& stop) {
   const TemporaryFolder folder;
   const CompileEnvironment environment = make_compile_environment(options, folder);
-  const HostTask host_task = prepare_task(environment, task, folder.path(), {});
+  const HostTask host_task = prepare_task(environment, task, folder.path(), stop);
   const CorePair cores = choose_cores();
-  const DeviceLock lock({});
+  const DeviceLock lock(stop);
   const TimingThread timing_thread(task.threads > 1 ? -1 : cores.harness, options.real_time && task.threads == 1);
   Session session(environment, host_task, cores, RngStream(secret_seed()));
   for (std::size_t c = 0; c < session.pools().size(); ++c) {
+    throw_if_stopped(stop);
     Admission admission(task, *session.pools()[c]);
     admission.refuse_trivial_candidates();
     admission.refuse_coarse_candidates();
@@ -188,7 +190,7 @@ void admit_task(const TaskPack& task, const HostOptions& options) {
 }
 
 TaskCheck check_task(const TaskPack& task, const HostOptions& options, std::stop_token stop) {
-  admit_task(task, options);
+  admit_task(task, options, stop);
   std::vector<MeasureRequest> requests;
   std::set<std::string> sources;
   for (Candidate& candidate : list_candidates(task)) {

@@ -37,8 +37,9 @@ HostOptions read_host_options(Config& config);
 std::unique_ptr<Measurer> make_host_measurer(const HostOptions& options, std::uint64_t input_seed);
 
 // Admits a task: the reference runs and depends on every input, the seed agrees with it, trivial candidates (zeros, one
-// value, copy of an input, unwritten outputs) are refused. Error{bad_data} names the task and what failed.
-void admit_task(const TaskPack& task, const HostOptions& options);
+// value, copy of an input, unwritten outputs) are refused. Error{bad_data} names the task and what failed;
+// Error{interrupted}.
+void admit_task(const TaskPack& task, const HostOptions& options, const std::stop_token& stop = {});
 
 // A candidate whose status is not the one that its pack promises.
 struct TaskFinding {

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <fstream>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -134,16 +135,26 @@ CorePair choose_cores() {
   return {cores[0], cores[1], false};
 }
 
-DeviceLock::DeviceLock(const std::stop_token& stop, MachineUse use)
-    : cores_(::open("/sys/devices/system/cpu", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+namespace {
+
+Descriptor lock_folder(const std::filesystem::path& folder, MachineUse use, const std::stop_token& stop) {
+  Descriptor lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const int kind = use == MachineUse::alone ? LOCK_EX : LOCK_SH;
   bool told = false;
-  while (cores_ && ::flock(cores_.get(), kind | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  while (lock && ::flock(lock.get(), kind | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     throw_if_stopped(stop);
-    if (!told) log::info("waiting for another program that measures on this machine");
-    told = true;
+    if (!std::exchange(told, true)) log::info("waiting for another program that measures on this machine");
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+  return lock;
+}
+
+}  // namespace
+
+DeviceLock::DeviceLock(const std::stop_token& stop, MachineUse use, const std::filesystem::path& root) {
+  // Held while waiting only: behind somebody who waits to be alone, newcomers wait as well.
+  const Descriptor gate = lock_folder(root, use, stop);
+  cores_ = lock_folder(root / "cpu", use, stop);
 }
 
 TimingThread::TimingThread(int core, bool real_time) {

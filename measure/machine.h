@@ -36,11 +36,14 @@ struct CorePair {
 CorePair choose_cores();
 
 // The right to time on this machine, whoever's process it is: one holder at a time whose times are the CPU's, or any
-// number that use the CPU beside each other. Waits for it; leaves no file.
+// number that use the CPU beside each other; who waits to be alone is overtaken by no newcomer. Waits for it; leaves no
+// file. The locks are on folders below `root` (tests).
 enum class MachineUse { alone, beside_others };
 class DeviceLock {
  public:
-  explicit DeviceLock(const std::stop_token& stop, MachineUse use = MachineUse::alone);  // Error{interrupted}
+  // Error{interrupted}
+  explicit DeviceLock(const std::stop_token& stop, MachineUse use = MachineUse::alone,
+                      const std::filesystem::path& root = "/sys/devices/system");
 
  private:
   Descriptor cores_;

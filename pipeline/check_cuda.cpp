@@ -53,7 +53,7 @@ std::string variants_table(const std::vector<CudaVariant>& variants) {
 CudaCheck check_cuda_task(const TaskPack& pack, const CudaOptions& options, const std::stop_token& stop) {
   CudaCheck check;
   check.task = pack.name;
-  if (const std::optional<TaskPack> own = pack_for_admission(pack, "cuda")) admit_task(*own, options.host);
+  if (const std::optional<TaskPack> own = pack_for_admission(pack, "cuda")) admit_task(*own, options.host, stop);
   const TaskPack device_pack = pack_for_device(pack, "cuda");
   CudaCompiler compiler(options.compile, options.host);
   for (const SmLimits& limits : admission_limits()) {

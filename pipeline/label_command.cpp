@@ -44,6 +44,11 @@ void check_arguments(const MeasureArguments& arguments) {
   if (arguments.candidates < 0 || !(arguments.seconds >= 0))
     throw Error(ErrorKind::usage, "--max-candidates and --max-seconds are limits; 0 means none");
   if (arguments.confirm < 0) throw Error(ErrorKind::usage, "--confirm counts kernels of each task; 0 means none");
+  if (arguments.confirm > 0 && !measures_here(arguments.device)) {
+    throw Error(ErrorKind::usage, fmt::format("--confirm needs a device that measures anew (host, cuda[:N]), found {}: "
+                                              "recordings and the caches of other machines answer as before",
+                                              arguments.device));
+  }
   if (arguments.out.empty()) throw Error(ErrorKind::usage, "give --out FILE.h5, where the labels go");
 }
 
@@ -71,7 +76,7 @@ int label_command(const CommonOptions& common, const MeasureArguments& arguments
   options->cache = !arguments.again;
   const std::vector<TaskPack> tasks = load_tasks(arguments.tasks);
   const OpenDevice device = open_device(arguments, *options, tasks);
-  if (measures_here(arguments.device)) admit_tasks(tasks, device, options->host);
+  if (measures_here(arguments.device)) admit_tasks(tasks, device, options->host, interrupt_token());
   const LabelReport report = label_tasks(device.tasks, *device.measurer, out,
                                          {.limit_per_task = arguments.limit,
                                           .seed = static_cast<std::uint64_t>(arguments.seed),

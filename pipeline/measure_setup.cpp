@@ -49,12 +49,13 @@ OpenDevice open_device(const MeasureArguments& arguments, const DeviceOptions& o
   return device;
 }
 
-void admit_tasks(const std::vector<TaskPack>& tasks, const OpenDevice& device, const HostOptions& options) {
+void admit_tasks(const std::vector<TaskPack>& tasks, const OpenDevice& device, const HostOptions& options,
+                 const std::stop_token& stop) {
   Progress progress("admitting", static_cast<std::int64_t>(device.tasks.size()), "tasks");
   for (const TaskPack& task : tasks) {
     if (!task.supports(device.kind)) continue;
     if (const std::optional<TaskPack> pack = pack_for_admission(task, device.kind)) {
-      admit_task(*pack, options);
+      admit_task(*pack, options, stop);
     } else {
       log::warning(fmt::format("task {} is measured without being admitted: it has no seed for the host", task.name));
     }

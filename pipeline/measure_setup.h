@@ -27,6 +27,7 @@ OpenDevice open_device(const MeasureArguments& arguments, const DeviceOptions& o
 
 // Admits the device's tasks on its cases, as far as this machine's CPU can; `tasks` are those it was opened for.
 // Error{bad_data} as admit_task; a warning for tasks without a part for the host.
-void admit_tasks(const std::vector<TaskPack>& tasks, const OpenDevice& device, const HostOptions& options);
+void admit_tasks(const std::vector<TaskPack>& tasks, const OpenDevice& device, const HostOptions& options,
+                 const std::stop_token& stop);
 
 }  // namespace kc

@@ -28,7 +28,7 @@ int serve_command(const CommonOptions& common, const MeasureArguments& arguments
   serve.token = read_token_file(arguments.token_file, true);
   const std::vector<TaskPack> tasks = load_tasks(arguments.tasks);
   const OpenDevice device = open_device(arguments, *options, tasks);
-  if (measures_here(arguments.device)) admit_tasks(tasks, device, options->host);
+  if (measures_here(arguments.device)) admit_tasks(tasks, device, options->host, interrupt_token());
   MeasureServer server(*device.measurer, device.tasks, serve);
   if (serve.address != "127.0.0.1" && serve.address != "::1" && serve.address != "localhost") {
     log::warning(

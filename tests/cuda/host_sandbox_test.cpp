@@ -118,6 +118,21 @@ TEST_F(HostCodeProcess, HasNoSocketAndSignalsNobody) {
   EXPECT_EQ(error_of("kill(getppid(), 0)"), EPERM);
 }
 
+TEST_F(HostCodeProcess, ReadsNothingOfOtherProcesses) {
+  for (const char* file : {"environ", "maps", "status", "cmdline"}) {
+    const std::string path = std::string("(\"/proc/\" + std::to_string(getppid()) + \"/") + file + "\").c_str()";
+    EXPECT_EQ(error_of("open(" + path + ", O_RDONLY)"), EACCES) << file << " of the harness";
+  }
+  EXPECT_EQ(error_of("open(\"/proc/self/maps\", O_RDONLY)"), 0) << "what drivers read of themselves";
+}
+
+// The filter knows the calls of one instruction set; those of others must not end a thread alone, which looks like a
+// hang.
+TEST_F(HostCodeProcess, CallsOfAnotherInstructionSetEndItAtOnce) {
+  const std::string headers = "#include <sys/syscall.h>\n#include <unistd.h>\n";
+  EXPECT_THAT(outcome("  return (int)syscall(0x40000000 | 57);", headers), HasSubstr("SIGSYS"));
+}
+
 TEST_F(HostCodeProcess, WritesToNoFile) {
   EXPECT_EQ(error_of("open((std::string(getenv(\"TMPDIR\")) + \"/new\").c_str(), O_WRONLY | O_CREAT, 0600)"), EACCES);
   EXPECT_EQ(error_of("open(\"" + (home_ / "secret").string() + "\", O_WRONLY)"), EACCES);

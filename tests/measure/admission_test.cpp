@@ -22,6 +22,14 @@ TEST(Admission, AdmitsASoundTask) {
   EXPECT_NO_THROW(admit_task(pack, quick_options()));
 }
 
+TEST(Admission, EndsWhenItIsToldTo) {
+  const TaskFiles files;
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_ERROR(admit_task(load_task_pack(files.path()), quick_options(), stop.get_token()), ErrorKind::interrupted,
+               ::testing::_);
+}
+
 TEST(Admission, NamesATaskWhoseReferenceIsWrong) {
   expect_refused(TaskFiles(Files{{"reference.cpp", replaced(kReferenceSource, "+ 1.0", "+ 1.5")}}),
                  "the reference disagree");

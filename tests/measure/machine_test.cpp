@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <thread>
 
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_folder.h"
@@ -33,16 +36,47 @@ TEST(MachineFacts, WhatTheMachineDoesNotTellIsAbsent) {
   EXPECT_TRUE(machine_facts(0, folder.path()).empty());
 }
 
-TEST(DeviceLock, ThoseThatBearEachOtherKeepOutWhoWantsToBeAlone) {
+// Folders of their own: other tests measure at the same time.
+class DeviceLocks : public ::testing::Test {
+ protected:
+  DeviceLocks() { std::filesystem::create_directory(folder_ / "cpu"); }
+  std::unique_ptr<DeviceLock> take(const std::stop_token& stop, MachineUse use) const {
+    return std::make_unique<DeviceLock>(stop, use, folder_.path());
+  }
+  TempFolder folder_;
+};
+
+TEST_F(DeviceLocks, ThoseThatBearEachOtherKeepOutWhoWantsToBeAlone) {
   std::stop_source impatient;
   impatient.request_stop();
   {
-    const DeviceLock first({}, MachineUse::beside_others);
-    const DeviceLock second(impatient.get_token(), MachineUse::beside_others);
-    EXPECT_ERROR(DeviceLock(impatient.get_token()), ErrorKind::interrupted, ::testing::_);
+    const auto first = take({}, MachineUse::beside_others);
+    const auto second = take(impatient.get_token(), MachineUse::beside_others);
+    EXPECT_ERROR(take(impatient.get_token(), MachineUse::alone), ErrorKind::interrupted, ::testing::_);
   }
-  const DeviceLock alone({});
-  EXPECT_ERROR(DeviceLock(impatient.get_token(), MachineUse::beside_others), ErrorKind::interrupted, ::testing::_);
+  const auto alone = take({}, MachineUse::alone);
+  EXPECT_ERROR(take(impatient.get_token(), MachineUse::beside_others), ErrorKind::interrupted, ::testing::_);
+}
+
+TEST_F(DeviceLocks, WhoWaitsToBeAloneIsNotOvertaken) {
+  auto first = take({}, MachineUse::beside_others);
+  std::jthread waiting([this] { take({}, MachineUse::alone); });
+  std::stop_source impatient;
+  impatient.request_stop();
+  const auto can_enter = [&] {
+    try {
+      take(impatient.get_token(), MachineUse::beside_others);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (can_enter() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_FALSE(can_enter()) << "while the other one waits";
+  first.reset();
+  waiting.join();
+  EXPECT_TRUE(can_enter());
 }
 
 }  // namespace

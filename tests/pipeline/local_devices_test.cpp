@@ -4,6 +4,8 @@
 #include "pipeline/measure_setup.h"
 #include "tests/cuda/cuda_task.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 
 namespace kc::test {
 namespace {
@@ -16,9 +18,9 @@ TEST(AdmitTasks, RefusesACaseThatOnlyTheGpuHas) {
   const CudaTask task(std::string(kCudaYaml) + "  cases: [{name: tiny, sizes: {N: 1}}]\n");
   const std::vector<TaskPack> packs = {load_task_pack(task.folder())};
   const OpenDevice host{nullptr, {pack_for_device(packs[0], "host")}, "host"};
-  EXPECT_NO_THROW(admit_tasks(packs, host, quick_options()));
+  EXPECT_NO_THROW(admit_tasks(packs, host, quick_options(), {}));
   const OpenDevice gpu{nullptr, {task.pack()}, "cuda"};
-  EXPECT_ERROR(admit_tasks(packs, gpu, quick_options()), ErrorKind::bad_data,
+  EXPECT_ERROR(admit_tasks(packs, gpu, quick_options(), {}), ErrorKind::bad_data,
                AllOf(HasSubstr("affine"), HasSubstr("tiny")));
 }
 
@@ -29,6 +31,17 @@ TEST(AdmitTasks, DevicesThatMeasureHereAreAdmitted) {
   for (const char* name : {"fake", "replay:store.h5", "http://127.0.0.1:1", "host,fake"}) {
     EXPECT_FALSE(measures_here(name)) << name;
   }
+}
+
+TEST(LocalDevices, OnlyTheyConfirmWinners) {
+  const TempFolder folder;
+  const std::string out = folder / "out.h5";
+  for (const char* device : {"fake", "replay:store.h5", "http://127.0.0.1:1"}) {
+    const ProgramResult result = run_program({"measure", {"label", "--device", device, "--confirm", "3", "--out", out}});
+    EXPECT_EQ(result.exit_code, 2) << device;
+    EXPECT_THAT(result.err, AllOf(HasSubstr("--confirm"), HasSubstr(device)));
+  }
+  EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 // What a wrong candidate is told is a number that follows from its inputs.
