@@ -77,6 +77,10 @@ CompiledCandidate finish(CompiledCandidate result, CudaBinary binary, const SmLi
     result.log = refusal->text(file);
     return result;
   }
+  if (result.has_host_code() && result.binary.facts.kernels.empty()) {
+    result.log = Refusal{result.contract.host_line, "no kernel for the host part to launch"}.text(file);
+    return result;
+  }
   if (std::string fault = check_shapes(result, limits, file); !fault.empty()) {
     result.log = std::move(fault);
     return result;

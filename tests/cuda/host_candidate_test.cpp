@@ -92,6 +92,13 @@ TEST_F(HostCodeCandidate, WhatTheLinkerRefusesIsToldInTheContractsWordsFirst) {
   EXPECT_THAT(large, HasSubstr("File size limit exceeded"));
 }
 
+TEST_F(HostCodeCandidate, WithoutAKernelIsRefused) {
+  const std::string device = "__device__ inline int two() { return 2; }\n#pragma kernelcast host\n";
+  const CompiledCandidate compiled = compile(device + wrapper("  return 0;"));
+  EXPECT_FALSE(compiled.ok);
+  EXPECT_EQ(compiled.log, "w.cu(2): refused: no kernel for the host part to launch");
+}
+
 TEST_F(HostCodeCandidate, WhatLeadsAroundTheTableIsRefusedByItsLine) {
   const auto log = [&](const std::string& before, const std::string& body = "  return 0;") {
     const CompiledCandidate compiled = compile(kTwoKernels + wrapper(body, before));
