@@ -77,6 +77,10 @@ CompiledCandidate finish(CompiledCandidate result, CudaBinary binary, const SmLi
     result.log = refusal->text(file);
     return result;
   }
+  if (result.has_host_code() && result.binary.facts.kernels.empty()) {
+    result.log = Refusal{result.contract.host_line, "no kernel for the host part to launch"}.text(file);
+    return result;
+  }
   if (std::string fault = check_shapes(result, limits, file); !fault.empty()) {
     result.log = std::move(fault);
     return result;
@@ -99,6 +103,8 @@ void compile_host_parts(CudaCompiler& compiler, const TaskPack& pack, std::span<
   for (std::size_t p = 0; p < parts.size(); ++p) {
     CompiledCandidate& result = results[owners[p]];
     result.ok = parts[p].ok;
+    const auto fault = parts[p].ok ? std::nullopt : host_fault(parts[p].log);
+    if (fault) result.log += Refusal{result.contract.host_line, *fault}.text(file_of(candidates[owners[p]])) + "\n";
     result.log += parts[p].log;
     result.host_library = std::move(parts[p].library);
   }

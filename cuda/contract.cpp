@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cuda/directives.h"
+#include "cuda/source_check.h"
 
 namespace kc {
 namespace {
@@ -77,10 +78,10 @@ class Reader {
  public:
   explicit Reader(std::string_view source) { contract_.device_source.reserve(source.size()); }
 
-  // False once a fault was found.
-  bool line(std::string_view text) {
+  // `code`: the line without comments and strings, where a directive is looked for. False once a fault was found.
+  bool line(std::string_view text, std::string_view code) {
     ++line_;
-    const auto directive = directive_of(text);
+    const auto directive = directive_of(code) ? directive_of(text) : std::nullopt;
     if (contract_.host_line > 0) {
       if (directive) return fail("a directive after `host`: directives belong to the device part");
       contract_.host_source.append(text).append("\n");
@@ -98,10 +99,14 @@ class Reader {
     if (fault_) return Unexpected(*fault_);
     const bool launches = std::any_of(contract_.steps.begin(), contract_.steps.end(),
                                       [](const StepDirective& step) { return step.launch.has_value(); });
-    if (!contract_.steps.empty() && !contract_.host_source.empty()) {
+    const bool has_host = contract_.host_line > 0;
+    if (has_host && trimmed(contract_.host_source).empty()) {
+      return Unexpected(Refusal{contract_.host_line, "the host part is empty"});
+    }
+    if (has_host && !contract_.steps.empty()) {
       return Unexpected(Refusal{contract_.steps[0].line, "with a host part, its `run` launches and zeroes"});
     }
-    if (!launches && contract_.host_source.empty()) {
+    if (!launches && !has_host) {
       return Unexpected(Refusal{0,
                                 "no launch: add a line like `#pragma kernelcast launch run "
                                 "grid(ceil_div(N, 256)) block(256)`"});
@@ -128,6 +133,7 @@ class Reader {
       return !contract_.steps.back().zero.empty() && text.empty() ? true : fail("expected `zero NAME`");
     }
     if (kind == "host") {
+      if (!trimmed(text).empty()) return fail("expected `host` alone: its C++ begins on the next line");
       contract_.host_line = line_;
       return true;
     }
@@ -223,13 +229,15 @@ std::vector<std::string> CudaContract::kernels() const {
 }
 
 Expected<CudaContract, Refusal> read_contract(std::string_view source) {
+  const std::string code = code_in_place(source);
   Reader reader(source);
-  while (!source.empty()) {
-    const std::size_t end = source.find('\n');
-    std::string_view line = source.substr(0, end);
-    source.remove_prefix(end == std::string_view::npos ? source.size() : end + 1);
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    if (!reader.line(line)) break;
+  for (std::size_t at = 0; at < source.size();) {
+    const std::size_t end = std::min(source.find('\n', at), source.size());
+    std::string_view line = source.substr(at, end - at);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const bool continues = at > 0 && code[at - 1] != '\n';
+    if (!reader.line(line, continues ? std::string_view() : std::string_view(code).substr(at, line.size()))) break;
+    at = end + 1;
   }
   return reader.finish();
 }

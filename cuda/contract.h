@@ -59,7 +59,8 @@ struct CudaContract {
   std::vector<std::string> kernels() const;  // names, each once
 };
 
-// Reads the directives. A source without a launch and without a host part is refused, and one that has both.
+// Reads the directives, but not those in comments and strings. A source without a launch and without a host part is
+// refused, one that has both, and one whose host part is blank.
 Expected<CudaContract, Refusal> read_contract(std::string_view source);
 
 // Device facts that launch shapes are checked against.

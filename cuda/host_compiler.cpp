@@ -3,15 +3,37 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include "base/hash.h"
+#include "cuda/host_contract.h"
 #include "measure/host_environment.h"
 #include "measure/machine.h"
 
 namespace kc {
+
+std::optional<std::string> host_fault(const std::string& log) {
+  if (log.find("File size limit exceeded") != std::string::npos) {
+    return "the host part is too large: what it is compiled to is beyond measure.output_limit_mb";
+  }
+  if (log.find(fmt::format("required symbol `{}' not defined", kHostFunction)) != std::string::npos) {
+    return fmt::format(
+        "the host part defines no function `{0}` with the prototype `int {0}(const KernelcastHost* host, const Case* "
+        "c, const void* const* inputs, void* const* outputs, void* const* scratch)`",
+        kHostFunction);
+  }
+  constexpr std::string_view kUndefined = "undefined reference to `";
+  const std::size_t found = log.find(kUndefined);
+  if (found == std::string::npos) return std::nullopt;
+  const std::size_t begin = found + kUndefined.size();
+  const std::size_t end = std::min(log.find("'\n", begin), log.size());
+  return fmt::format("the host part calls `{}`, which is in no library that it may link",
+                     log.substr(begin, end - begin));
+}
 
 HostPartCompiler::HostPartCompiler(const HostOptions& options, CompileCache& cache)
     : environment_(make_compile_environment(options, folder_)),

@@ -2,6 +2,7 @@
 // Compiling host parts of candidates (docs/cuda.md, "Host code") by the host's compiler under its limits, each text
 // once.
 #include <mutex>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -18,6 +19,10 @@ struct HostPart {
   std::string log;
   std::string library;  // ELF, when ok
 };
+
+// What a linker or a compiler that was ended says of a host part, in the contract's words; nothing for errors that name
+// a line themselves.
+std::optional<std::string> host_fault(const std::string& log);
 
 // Thread-safe.
 class HostPartCompiler {

@@ -50,6 +50,38 @@ TEST(CudaContract, RefusesWhatItDoesNotUnderstandWithTheLine) {
   EXPECT_THAT(refusal_of("#pragma kernelcast scratch s f16(3)\n"), HasSubstr("unknown type 'f16'"));
 }
 
+TEST(CudaContract, RefusesTextBehindHostAndAHostPartWithoutText) {
+  const std::string launch = "#pragma kernelcast launch run grid(1) block(1)\n";
+  EXPECT_THAT(refusal_of("\n#pragma kernelcast host int helper();\nint run;\n"),
+              HasSubstr("k.cu(2): refused: expected `host` alone"));
+  EXPECT_THAT(refusal_of("#pragma kernelcast host \\\nint helper();\n"), HasSubstr("expected `host` alone"));
+  EXPECT_EQ(refusal_of("#pragma kernelcast host \t\r\nint run;\n"), "accepted");
+  for (const std::string empty :
+       {"#pragma kernelcast host", "#pragma kernelcast host\n", "#pragma kernelcast host\n \n"}) {
+    EXPECT_EQ(refusal_of("\n" + empty), "k.cu(2): refused: the host part is empty");
+    EXPECT_EQ(refusal_of(launch + empty), "k.cu(2): refused: the host part is empty");
+  }
+}
+
+TEST(CudaContract, LeavesDirectivesInCommentsAndStringsWhereTheyAre) {
+  const std::string hidden =
+      "/*\n#pragma kernelcast host\n#pragma kernelcast launch old grid(1) block(1)\n*/\n"
+      "// continued \\\n#pragma kernelcast host\n"
+      "const char* text = R\"(\n#pragma kernelcast host\n)\";\n";
+  const auto device = read_contract(hidden + "#pragma kernelcast launch run grid(1) block(1)\n");
+  ASSERT_TRUE(device) << device.error().text("k.cu");
+  EXPECT_EQ(device->host_line, 0);
+  EXPECT_THAT(device->kernels(), ElementsAre("run"));
+  EXPECT_EQ(device->steps.at(0).line, 10);
+  EXPECT_EQ(device->device_source, hidden + "\n");
+  const auto host = read_contract(hidden + "#pragma kernelcast host\n" + hidden);
+  ASSERT_TRUE(host) << host.error().text("k.cu");
+  EXPECT_EQ(host->host_line, 10);
+  EXPECT_EQ(host->device_source, hidden + "\n");
+  EXPECT_EQ(host->host_source, hidden);
+  EXPECT_THAT(refusal_of(hidden), HasSubstr("k.cu: refused: no launch"));
+}
+
 TEST(CudaContract, EvaluatesLaunchShapesForTheCaseAndTheTunables) {
   const CudaTask task;
   const auto contract = read_contract(

@@ -75,6 +75,30 @@ TEST_F(HostCodeCandidate, ErrorsOfEitherPartNameItsLines) {
   EXPECT_THAT(device_fault, HasSubstr("w.cu(1): error: identifier \"wrong\""));
 }
 
+TEST_F(HostCodeCandidate, WhatTheLinkerRefusesIsToldInTheContractsWordsFirst) {
+  const std::string at = "w.cu(4): refused: the host part ";
+  const std::string no_run = compile(kTwoKernels + std::string("int run(int device) { return device; }\n")).log;
+  EXPECT_THAT(no_run, StartsWith(at + "defines no function `run` with the prototype `int run(const KernelcastHost*"));
+  EXPECT_THAT(no_run, HasSubstr("required symbol `run' not defined")) << "the linker's words stay";
+  const std::string calls =
+      compile(kTwoKernels + wrapper("  return absent::f(1);", "namespace absent { int f(int); }\n")).log;
+  EXPECT_THAT(calls, StartsWith(at + "calls `absent::f(int)`, which is in no library that it may link\n"));
+  EXPECT_THAT(calls, HasSubstr("undefined reference to `absent::f(int)'"));
+  HostOptions small = quick_options();
+  small.output_limit_mb = 1;
+  const std::string large =
+      compile(kTwoKernels + wrapper("  return big[c->N];", "char big[8 << 20] = {1};\n"), small).log;
+  EXPECT_THAT(large, StartsWith(at + "is too large: what it is compiled to is beyond measure.output_limit_mb\n"));
+  EXPECT_THAT(large, HasSubstr("File size limit exceeded"));
+}
+
+TEST_F(HostCodeCandidate, WithoutAKernelIsRefused) {
+  const std::string device = "__device__ inline int two() { return 2; }\n#pragma kernelcast host\n";
+  const CompiledCandidate compiled = compile(device + wrapper("  return 0;"));
+  EXPECT_FALSE(compiled.ok);
+  EXPECT_EQ(compiled.log, "w.cu(2): refused: no kernel for the host part to launch");
+}
+
 TEST_F(HostCodeCandidate, WhatLeadsAroundTheTableIsRefusedByItsLine) {
   const auto log = [&](const std::string& before, const std::string& body = "  return 0;") {
     const CompiledCandidate compiled = compile(kTwoKernels + wrapper(body, before));
