@@ -37,7 +37,8 @@ TEST(LocalDevices, OnlyTheyConfirmWinners) {
   const TempFolder folder;
   const std::string out = folder / "out.h5";
   for (const char* device : {"fake", "replay:store.h5", "http://127.0.0.1:1"}) {
-    const ProgramResult result = run_program({"measure", {"label", "--device", device, "--confirm", "3", "--out", out}});
+    const ProgramResult result =
+        run_program({"measure", {"label", "--device", device, "--confirm", "3", "--out", out}});
     EXPECT_EQ(result.exit_code, 2) << device;
     EXPECT_THAT(result.err, AllOf(HasSubstr("--confirm"), HasSubstr(device)));
   }
