@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 
+#include "base/atomic_file.h"
 #include "base/hash.h"
 #include "cuda/host_contract.h"
 #include "measure/host_environment.h"
@@ -21,10 +20,7 @@ std::optional<std::string> host_fault(const std::string& log) {
     return "the host part is too large: what it is compiled to is beyond measure.output_limit_mb";
   }
   if (log.find(fmt::format("required symbol `{}' not defined", kHostFunction)) != std::string::npos) {
-    return fmt::format(
-        "the host part defines no function `{0}` with the prototype `int {0}(const KernelcastHost* host, const Case* "
-        "c, const void* const* inputs, void* const* outputs, void* const* scratch)`",
-        kHostFunction);
+    return fmt::format("the host part defines no function `{}` with the prototype `{}`", kHostFunction, kHostPrototype);
   }
   constexpr std::string_view kUndefined = "undefined reference to `";
   const std::size_t found = log.find(kUndefined);
@@ -46,10 +42,7 @@ std::string HostPartCompiler::key_of(const CompileJob& job) const {
 
 HostPart HostPartCompiler::finish(const std::string& key, const CompileJob& job, const CompileResult& result) {
   HostPart part{result.ok, result.log, ""};
-  if (part.ok) {
-    std::ifstream file(job.folder / kLibraryName, std::ios::binary);
-    part.library.assign(std::istreambuf_iterator<char>(file), {});
-  }
+  if (part.ok) part.library = read_file(job.folder / kLibraryName);
   std::error_code ignored;
   std::filesystem::remove_all(job.folder, ignored);
   // On disk successes alone: a failure may be this machine's load.
@@ -60,20 +53,23 @@ HostPart HostPartCompiler::finish(const std::string& key, const CompileJob& job,
 std::vector<HostPart> HostPartCompiler::compile_all(std::span<const CompileJob> jobs, const std::stop_token& stop) {
   std::vector<HostPart> parts(jobs.size());
   std::vector<CompileJob> missing;
+  std::vector<std::string> keys;
   std::vector<std::size_t> owners;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (const auto known = cache_.find(key_of(jobs[i]))) {
+    std::string key = key_of(jobs[i]);
+    if (const auto known = cache_.find(key)) {
       parts[i] = {known->ok, known->log, known->cubin};
       continue;
     }
     missing.push_back(jobs[i]);
+    keys.push_back(std::move(key));
     owners.push_back(i);
     const std::scoped_lock lock(mutex_);
     missing.back().folder = folder_.path() / fmt::format("host-{}", folders_++);
   }
   const std::vector<CompileResult> results = kc::compile_all(environment_, missing, stop);
   for (std::size_t m = 0; m < missing.size(); ++m) {
-    parts[owners[m]] = finish(key_of(missing[m]), missing[m], results[m]);
+    parts[owners[m]] = finish(keys[m], missing[m], results[m]);
   }
   return parts;
 }

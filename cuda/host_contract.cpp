@@ -17,11 +17,7 @@ std::string host_prelude(const TaskPack& pack, const CudaContract& contract, con
   for (const std::string& name : pack.size_names) text += fmt::format(" long long {};", name);
   text += " };\n";
   // Pointers are the device's.
-  text += fmt::format(
-      "extern \"C\" int {}(const KernelcastHost* host, const Case* c, const void* const* inputs, void* const* "
-      "outputs,\n"
-      "               void* const* scratch);\n",
-      kHostFunction);
+  text += fmt::format("extern \"C\" {};\n", kHostPrototype);
   for (const auto& [name, value] : parameters) text += fmt::format("#define {} {}\n", name, value);
   return text + fmt::format("#line {} \"{}\"\n", contract.host_line + 1, file);
 }

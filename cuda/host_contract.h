@@ -13,6 +13,9 @@
 namespace kc {
 
 inline constexpr const char* kHostFunction = "run";  // of the C++ part
+inline constexpr const char* kHostPrototype =
+    "int run(const KernelcastHost* host, const Case* c, const void* const* inputs, void* const* outputs, "
+    "void* const* scratch)";
 
 // The text of cuda/host_table.h, built into the library.
 std::string_view host_table_text();

@@ -49,6 +49,18 @@ double frequency_mhz(int core, const std::filesystem::path& root) {
   return 0;
 }
 
+Descriptor lock_folder(const std::filesystem::path& folder, MachineUse use, const std::stop_token& stop) {
+  Descriptor lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int kind = use == MachineUse::alone ? LOCK_EX : LOCK_SH;
+  bool told = false;
+  while (lock && ::flock(lock.get(), kind | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    throw_if_stopped(stop);
+    if (!std::exchange(told, true)) log::info("waiting for another program that measures on this machine");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return lock;
+}
+
 }  // namespace
 
 Facts machine_facts(int core, const std::filesystem::path& root) {
@@ -134,22 +146,6 @@ CorePair choose_cores() {
   }
   return {cores[0], cores[1], false};
 }
-
-namespace {
-
-Descriptor lock_folder(const std::filesystem::path& folder, MachineUse use, const std::stop_token& stop) {
-  Descriptor lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const int kind = use == MachineUse::alone ? LOCK_EX : LOCK_SH;
-  bool told = false;
-  while (lock && ::flock(lock.get(), kind | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    throw_if_stopped(stop);
-    if (!std::exchange(told, true)) log::info("waiting for another program that measures on this machine");
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return lock;
-}
-
-}  // namespace
 
 DeviceLock::DeviceLock(const std::stop_token& stop, MachineUse use, const std::filesystem::path& root) {
   // Held while waiting only: behind somebody who waits to be alone, newcomers wait as well.

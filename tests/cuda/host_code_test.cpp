@@ -175,7 +175,15 @@ class LyingLink : public FakeLink {
   bool has_host_code_ = false;
 };
 
-TEST_F(HostCodeOnAScriptedGpu, AnAnswerBeforeTheOutputsAreThereIsFoundByTheirDigest) {
+class HostCodeThatLies : public HostCodeOnAScriptedGpu {
+ protected:
+  Measurement measure_lied(const LyingLink::Lie& lie) {
+    return measure_by([&] { return std::make_unique<LyingLink>(world_, lie); }, {kTwoKernels + wrapper(kHonestWrapper)})
+        .at(0);
+  }
+};
+
+TEST_F(HostCodeThatLies, AnAnswerBeforeTheOutputsAreThereIsFoundByTheirDigest) {
   const auto hasty = [](LyingLink& link, const Fields& request) -> std::optional<Fields> {
     if (request[0] == "go") {
       link.put_off = request;
@@ -184,14 +192,12 @@ TEST_F(HostCodeOnAScriptedGpu, AnAnswerBeforeTheOutputsAreThereIsFoundByTheirDig
     if (request[0] == "collect") link.truth(link.put_off, 1, {});
     return std::nullopt;
   };
-  const auto result =
-      measure_by([&] { return std::make_unique<LyingLink>(world_, hasty); }, {kTwoKernels + wrapper(kHonestWrapper)})
-          .at(0);
+  const auto result = measure_lied(hasty);
   EXPECT_EQ(result.status, MeasurementStatus::runtime_error);
   EXPECT_THAT(result.log, HasSubstr("answered before the outputs were there"));
 }
 
-TEST_F(HostCodeOnAScriptedGpu, WhatItsProcessSaysOfTheMachineIsNotBelieved) {
+TEST_F(HostCodeThatLies, WhatItsProcessSaysOfTheMachineIsNotBelieved) {
   const auto blames = [](LyingLink&, const Fields& request) -> std::optional<Fields> {
     if (request[0] != "go") return std::nullopt;
     ReplyMessage reply;
@@ -199,14 +205,12 @@ TEST_F(HostCodeOnAScriptedGpu, WhatItsProcessSaysOfTheMachineIsNotBelieved) {
     reply.status = kUnknownError;
     return Fields{to_field(reply), "the machine burns"};
   };
-  const auto result =
-      measure_by([&] { return std::make_unique<LyingLink>(world_, blames); }, {kTwoKernels + wrapper(kHonestWrapper)})
-          .at(0);
+  const auto result = measure_lied(blames);
   EXPECT_EQ(result.status, MeasurementStatus::runtime_error);
   EXPECT_THAT(result.log, HasSubstr("the machine burns"));
 }
 
-TEST_F(HostCodeOnAScriptedGpu, ASeedThatIsSlowerBesideItThanAloneVoidsTheLabel) {
+TEST_F(HostCodeThatLies, ASeedThatIsSlowerBesideItThanAloneVoidsTheLabel) {
   bool is_beside = false;
   world_.kernels["run"] = [&](FakeLaunch& launch) {
     affine(launch, launch.sizes[0]);
@@ -217,9 +221,7 @@ TEST_F(HostCodeOnAScriptedGpu, ASeedThatIsSlowerBesideItThanAloneVoidsTheLabel) 
     link.at_end = [&] { is_beside = false; };
     return std::nullopt;
   };
-  const auto result =
-      measure_by([&] { return std::make_unique<LyingLink>(world_, disturbs); }, {kTwoKernels + wrapper(kHonestWrapper)})
-          .at(0);
+  const auto result = measure_lied(disturbs);
   EXPECT_EQ(result.status, MeasurementStatus::runtime_error);
   EXPECT_THAT(result.log, HasSubstr("the seed was 1.5"));
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "base/cores.h"
@@ -12,16 +13,25 @@
 namespace kc::test {
 namespace {
 
-TEST(CoreHold, NothingElseRunsOnTheCoreMeanwhile) {
-  const CorePair cores = choose_cores();
-  if (cores.shared) GTEST_SKIP() << "one core only";
-  const TimingThread elsewhere(cores.harness, false);  // as the harness is: on the held core it would wait, too
-  CoreHold hold(cores.runner);
-  if (!hold.works()) GTEST_SKIP() << "no right to real time";
+class HeldCore : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (cores_.shared) GTEST_SKIP() << "one core only";
+    if (!CoreHold(cores_.runner).works()) GTEST_SKIP() << "no right to real time";
+    elsewhere_.emplace(cores_.harness, false);
+  }
+  const CorePair cores_ = choose_cores();
+
+ private:
+  std::optional<TimingThread> elsewhere_;  // as the harness is: on the held core a test would wait, too
+};
+
+TEST_F(HeldCore, NothingElseRunsOnTheCoreMeanwhile) {
+  CoreHold hold(cores_.runner);
   std::atomic<std::uint64_t> count{0};
   std::atomic<bool> ends{false};
   std::thread other([&] {
-    stay_on_core(cores.runner);
+    stay_on_core(cores_.runner);
     while (!ends) ++count;
   });
   while (count == 0) std::this_thread::yield();
@@ -40,13 +50,9 @@ TEST(CoreHold, NothingElseRunsOnTheCoreMeanwhile) {
   other.join();
 }
 
-TEST(CoreHold, ReadsForWhatRunsThereNextWhileItHolds) {
-  const CorePair cores = choose_cores();
-  if (cores.shared) GTEST_SKIP() << "one core only";
-  const TimingThread elsewhere(cores.harness, false);
+TEST_F(HeldCore, ReadsForWhatRunsThereNextWhileItHolds) {
   const std::vector<std::byte> bytes(4096);
-  CoreHold hold(cores.runner, std::chrono::milliseconds(500));
-  if (!hold.works()) GTEST_SKIP() << "no right to real time";
+  CoreHold hold(cores_.runner, std::chrono::milliseconds(500));
   for (int i = 0; i < 3; ++i) {
     hold.hold();
     EXPECT_TRUE(hold.read(bytes));
@@ -54,13 +60,9 @@ TEST(CoreHold, ReadsForWhatRunsThereNextWhileItHolds) {
   }
 }
 
-TEST(CoreHold, ReadsNothingWhenItsHoldIsOver) {
-  const CorePair cores = choose_cores();
-  if (cores.shared) GTEST_SKIP() << "one core only";
-  const TimingThread elsewhere(cores.harness, false);
+TEST_F(HeldCore, ReadsNothingWhenItsHoldIsOver) {
   const std::vector<std::byte> bytes(4096);
-  CoreHold hold(cores.runner);
-  if (!hold.works()) GTEST_SKIP() << "no right to real time";
+  CoreHold hold(cores_.runner);
   EXPECT_FALSE(hold.read(bytes)) << "held by nobody";
   // On a busy machine the thread may get its core after `hold` has given up: what was read says that the hold began.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -73,12 +75,8 @@ TEST(CoreHold, ReadsNothingWhenItsHoldIsOver) {
 }
 
 // A runner's memory is gone with it; a later hold of the same session must not go back to it.
-TEST(CoreHold, AReadingThatCameTooLateIsWithdrawn) {
-  const CorePair cores = choose_cores();
-  if (cores.shared) GTEST_SKIP() << "one core only";
-  const TimingThread elsewhere(cores.harness, false);
-  CoreHold hold(cores.runner, std::chrono::milliseconds(500));
-  if (!hold.works()) GTEST_SKIP() << "no right to real time";
+TEST_F(HeldCore, AReadingThatCameTooLateIsWithdrawn) {
+  CoreHold hold(cores_.runner, std::chrono::milliseconds(500));
   {
     const SharedMemory gone("kernelcast-test", 4096);
     EXPECT_FALSE(hold.read(gone.bytes())) << "held by nobody";
