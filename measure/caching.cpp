@@ -38,7 +38,7 @@ class CachingMeasurer : public Measurer {
     std::vector<std::string> keys;
     for (std::size_t i = 0; i < requests.size(); ++i) {
       keys.push_back(key_of_request(requests[i]));
-      if (!answer(keys[i], requests[i], results[i])) {
+      if (requests[i].fresh || !answer(keys[i], requests[i], results[i])) {
         missing.push_back(i);
       } else if (on_result) {
         on_result(i, results[i]);

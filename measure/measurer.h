@@ -12,8 +12,9 @@
 namespace kc {
 
 struct MeasureRequest {
-  const TaskPack* task = nullptr;  // must outlive the call
+  const TaskPack* task = nullptr;  // must outlive the last call: devices know it by its address
   Candidate candidate;
+  bool fresh = false;  // measured even where a cache, here or on a server, has an answer; recordings answer as before
 };
 
 // Called as each result arrives, from the thread that called measure().

@@ -32,7 +32,10 @@ std::vector<ConfirmedWinner> confirm_winners(Measurer& measurer, const std::vect
   });
   winners.resize(std::min(winners.size(), count));
   std::vector<MeasureRequest> again;
-  for (const ConfirmedWinner& winner : winners) again.push_back(requests[winner.index]);
+  for (const ConfirmedWinner& winner : winners) {
+    again.push_back(requests[winner.index]);
+    again.back().fresh = true;
+  }
   std::vector<Measurement> labels = measurer.measure(again, {}, stop);
   for (std::size_t w = 0; w < winners.size(); ++w) {
     winners[w].label = std::move(labels[w]);

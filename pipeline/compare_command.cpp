@@ -61,7 +61,6 @@ int compare_command(const CommonOptions& common, const MeasureArguments& argumen
     throw Error(ErrorKind::usage, "give the two kernels to compare: files, or names of the task's kernels");
   const TaskPack task = load_named_task(arguments);
   options->token = remote_token(arguments.token_file);
-  options->cache = false;
   const OpenDevice device = open_device(arguments, *options, {task});
   const TaskPack& own = device.tasks.front();
   const Candidate a = read_candidate(arguments.files[0], own);

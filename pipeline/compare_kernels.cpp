@@ -72,7 +72,7 @@ nlohmann::json to_json(const ComparedKernel& kernel) {
 KernelComparison compare_kernels(const TaskPack& pack, const Candidate& a, const Candidate& b, Measurer& measurer,
                                  bool direct, const std::stop_token& stop) {
   const TaskPack own = direct ? seeded_with(pack, a) : pack;
-  const MeasureRequest requests[] = {{&own, a}, {&own, b}};
+  const MeasureRequest requests[] = {{&own, a, true}, {&own, b, true}};
   std::vector<Measurement> measured;
   try {
     measured = measurer.measure(requests, {}, stop);

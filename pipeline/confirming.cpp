@@ -1,9 +1,12 @@
 #include "pipeline/confirming.h"
 
+#include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/progress.h"
 #include "base/table.h"
 #include "dataset/label_store.h"
@@ -28,7 +31,22 @@ StoredLabels labels_of(const TaskPack& task, const Provenance& own, const std::v
   return found;
 }
 
+bool is_same_timing(const CaseTiming& a, const CaseTiming& b) {
+  return a.candidate_ns == b.candidate_ns && a.reference_ns == b.reference_ns;
+}
+
+// Every round of every case alike, in one run.
+bool is_the_same(const Measurement& a, const Measurement& b) {
+  return a.provenance.run_id == b.provenance.run_id && std::ranges::equal(a.cases, b.cases, is_same_timing);
+}
+
 ConfirmedKernel confirmed(const ConfirmedWinner& winner, const Measurement& first) {
+  if (is_the_same(winner.label, first)) {
+    throw Error(ErrorKind::usage,
+                fmt::format("task {}: the device answers with the stored label of {} once more, so it "
+                            "plays a recording, which confirms nothing",
+                            first.task, first.kernel_name));
+  }
   ConfirmedKernel kernel{first.task, first.kernel_name, log2_speedup(first), "", {}, winner.is_lucky};
   kernel.status = name_of(winner.label.status);
   if (const auto again = find_speedup(winner.label)) kernel.again = *again;

@@ -23,7 +23,8 @@ struct ConfirmedKernel {
 
 // The `count` fastest kernels of each task among the labels that this device and harness have in `store`, measured
 // again in new sessions, so on inputs that they have not seen; by task, then by the second label, best first. The store
-// stays as it is. `measurer` must not answer from a cache. Shows progress; throws as Measurer::measure.
+// stays as it is. Error{usage} when the device answers with the very label that was to be confirmed, as a recording
+// does. Shows progress; throws as Measurer::measure.
 std::vector<ConfirmedKernel> confirm_fastest(const std::vector<TaskPack>& tasks, Measurer& measurer,
                                              const std::filesystem::path& store, std::size_t count,
                                              const std::stop_token& stop);

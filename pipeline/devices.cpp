@@ -57,6 +57,8 @@ std::vector<std::string> split(const std::string& names) {
   return parts;
 }
 
+bool is_local(const std::string& device) { return device == "host" || cuda_index(device); }
+
 bool is_there(const std::filesystem::path& store) {
   return !store.empty() && (std::filesystem::exists(store) || std::filesystem::exists(journal_path(store)));
 }
@@ -77,8 +79,11 @@ std::string kind_of_device(const std::string& name, const Measurer& measurer) {
   return cuda_index(split(name).front()) ? "cuda" : measurer.kind();
 }
 
-bool measures_here(const std::string& name) {
-  return std::ranges::all_of(split(name), [](const std::string& one) { return one == "host" || cuda_index(one); });
+bool measures_here(const std::string& name) { return std::ranges::all_of(split(name), is_local); }
+
+bool measures_anew(const std::string& name) {
+  return std::ranges::all_of(split(name),
+                             [](const std::string& one) { return is_local(one) || one.starts_with(kRemote); });
 }
 
 std::unique_ptr<Measurer> make_device(const std::string& device, const DeviceOptions& options) {

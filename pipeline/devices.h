@@ -34,6 +34,9 @@ std::string kind_of_device(const std::string& name, const Measurer& measurer);
 // Whether this machine's programs do the measuring: all of `name` is host or cuda[:N].
 bool measures_here(const std::string& name);
 
+// Whether asking for a kernel again measures it again: all of `name` is host, cuda[:N] or a server.
+bool measures_anew(const std::string& name);
+
 // One device, or a pool of those that commas separate; with a cache in front of it, and a budget where one is set.
 // Error{usage} for an unknown name, Error{environment} when the device is not there.
 std::unique_ptr<Measurer> make_device(const std::string& device, const DeviceOptions& options);

@@ -44,15 +44,15 @@ void check_arguments(const MeasureArguments& arguments) {
   if (arguments.candidates < 0 || !(arguments.seconds >= 0))
     throw Error(ErrorKind::usage, "--max-candidates and --max-seconds are limits; 0 means none");
   if (arguments.confirm < 0) throw Error(ErrorKind::usage, "--confirm counts kernels of each task; 0 means none");
-  if (arguments.confirm > 0 && !measures_here(arguments.device)) {
-    throw Error(ErrorKind::usage, fmt::format("--confirm needs a device that measures anew (host, cuda[:N]), found {}: "
-                                              "recordings and the caches of other machines answer as before",
+  if (arguments.confirm > 0 && !measures_anew(arguments.device)) {
+    throw Error(ErrorKind::usage, fmt::format("--confirm needs a device that measures anew (host, cuda[:N], "
+                                              "http://HOST:PORT), found {}: a recording answers as before",
                                               arguments.device));
   }
   if (arguments.out.empty()) throw Error(ErrorKind::usage, "give --out FILE.h5, where the labels go");
 }
 
-// From a device that has not seen them: a cache would answer with the first label.
+// On a device of its own, which has not seen them and has no budget to spare.
 std::vector<ConfirmedKernel> confirm(const MeasureArguments& arguments, DeviceOptions options,
                                      const std::vector<TaskPack>& tasks) {
   options.cache = false;
@@ -73,7 +73,6 @@ int label_command(const CommonOptions& common, const MeasureArguments& arguments
   options->token = remote_token(arguments.token_file);
   options->known = arguments.reuse;
   options->budget = {arguments.candidates, arguments.seconds};
-  options->cache = !arguments.again;
   const std::vector<TaskPack> tasks = load_tasks(arguments.tasks);
   const OpenDevice device = open_device(arguments, *options, tasks);
   if (measures_here(arguments.device)) admit_tasks(tasks, device, options->host, interrupt_token());

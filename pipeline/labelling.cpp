@@ -53,7 +53,7 @@ std::vector<MeasureRequest> missing_requests(const std::vector<TaskPack>& tasks,
       if (!options.measure_again && writer.contains(key_of(task, candidate, measurer))) {
         ++report.already_stored;
       } else {
-        requests.push_back({&task, std::move(candidate)});
+        requests.push_back({&task, std::move(candidate), options.measure_again});
       }
     }
   }

@@ -42,6 +42,8 @@ ErrorKind kind_of(int number) {
   return number == static_cast<int>(ErrorKind::bad_data) ? ErrorKind::bad_data : ErrorKind::environment;
 }
 
+bool go_together(const MeasureRequest& a, const MeasureRequest& b) { return a.task == b.task && a.fresh == b.fresh; }
+
 class RemoteMeasurer : public Measurer {
  public:
   RemoteMeasurer(std::string url, const RemoteOptions& options) : url_(std::move(url)), options_(options), http_(url_) {
@@ -54,9 +56,10 @@ class RemoteMeasurer : public Measurer {
   std::vector<Measurement> measure(std::span<const MeasureRequest> requests, const OnResult& on_result,
                                    std::stop_token stop) override {
     std::vector<Measurement> results(requests.size());
+    if (!requests.empty()) status(stop);
     for (std::size_t first = 0; first < requests.size();) {
       std::size_t end = first + 1;
-      while (end < requests.size() && end - first < options_.job_size && requests[end].task == requests[first].task)
+      while (end < requests.size() && end - first < options_.job_size && go_together(requests[first], requests[end]))
         ++end;
       const Deliver deliver = [&](std::size_t i, Measurement measurement) {
         results[first + i] = std::move(measurement);
@@ -72,11 +75,7 @@ class RemoteMeasurer : public Measurer {
     return results;
   }
 
-  std::string kind() const override {
-    const auto response = insist([&] { return http_.Get("/v1/status"); }, {});
-    require_success(response);
-    return parse_object(response.body).value("kind", "host");
-  }
+  std::string kind() const override { return status({}).value("kind", "host"); }
 
   Provenance provenance(const TaskPack& task) const override {
     const auto known = provenances_.find(task.name);
@@ -96,8 +95,24 @@ class RemoteMeasurer : public Measurer {
  private:
   using Deliver = std::function<void(std::size_t, Measurement)>;
 
+  // Also makes sure that the server understands all that a job says: an older one would pass over what it does not.
+  json status(const std::stop_token& stop) const {
+    const auto response = insist([&] { return http_.Get("/v1/status"); }, stop);
+    require_success(response);
+    json body = parse_object(response.body);
+    const int protocol = body.value("protocol", 0);
+    if (protocol == kServeProtocol) return body;
+    throw Error(ErrorKind::environment, fmt::format("{} speaks protocol {}, this program {}: use the same version of "
+                                                    "Kernelcast on both machines",
+                                                    url_, protocol, kServeProtocol));
+  }
+
   void run_job(std::span<const MeasureRequest> requests, const Deliver& deliver, const std::stop_token& stop) {
-    JobText job{random_run_id() + random_run_id(), requests[0].task->name, task_fingerprint(*requests[0].task), {}};
+    JobText job{random_run_id() + random_run_id(),
+                requests[0].task->name,
+                task_fingerprint(*requests[0].task),
+                {},
+                requests[0].fresh};
     for (const MeasureRequest& request : requests) job.candidates.push_back(request.candidate);
     const std::string text = to_text(job);
     std::vector<bool> delivered(requests.size(), false);

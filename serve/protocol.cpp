@@ -114,8 +114,11 @@ Measurement measurement_of(const json& from) {
 std::string to_text(const JobText& job) {
   json candidates = json::array();
   for (const Candidate& candidate : job.candidates) candidates.push_back(to_json(candidate));
-  const json whole = {
-      {"id", job.id}, {"task", job.task}, {"fingerprint", job.fingerprint}, {"candidates", std::move(candidates)}};
+  const json whole = {{"id", job.id},
+                      {"task", job.task},
+                      {"fingerprint", job.fingerprint},
+                      {"candidates", std::move(candidates)},
+                      {"fresh", job.fresh}};
   try {
     return whole.dump();
   } catch (const json::exception&) {
@@ -140,7 +143,8 @@ JobText job_of(const std::string& text) {
     return JobText{whole.at("id").get<std::string>(),
                    whole.at("task").get<std::string>(),
                    whole.at("fingerprint").get<std::string>(),
-                   {}};
+                   {},
+                   whole.value("fresh", false)};
   });
   const bool plain =
       std::all_of(job.id.begin(), job.id.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });

@@ -12,7 +12,7 @@
 
 namespace kc {
 
-inline constexpr int kServeProtocol = 1;
+inline constexpr int kServeProtocol = 2;  // both sides must speak the same one
 
 // SHA-256 over what a candidate is judged by: task.yaml, reference and seed.
 std::string task_fingerprint(const TaskPack& pack);
@@ -30,6 +30,7 @@ struct JobText {
   std::string task;
   std::string fingerprint;
   std::vector<Candidate> candidates;
+  bool fresh = false;  // MeasureRequest::fresh of them all
 };
 // Error{bad_data} when a text is not UTF-8.
 std::string to_text(const JobText& job);

@@ -177,7 +177,7 @@ struct MeasureServer::Impl {
                     fmt::format("{} candidates in one job; at most {}", job.candidates.size(), options.max_candidates));
     }
     std::vector<MeasureRequest> requests;
-    for (Candidate& candidate : job.candidates) requests.push_back({&tasks[t], std::move(candidate)});
+    for (Candidate& candidate : job.candidates) requests.push_back({&tasks[t], std::move(candidate), job.fresh});
     const json known = {{"id", job.id}, {"candidates", requests.size()}};
     switch (board.submit(job.id, sha256_hex(request.body), std::move(requests))) {
       case Submission::accepted:

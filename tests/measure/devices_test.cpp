@@ -58,6 +58,23 @@ TEST_F(Devices, ACacheMeasuresNothingTwiceAndAnswersInUnderAMillisecond) {
   EXPECT_LT(fastest_ms / 5, 1.0);
 }
 
+TEST_F(Devices, ACacheMeasuresWhatIsToBeFreshAndKeepsTheNewAnswer) {
+  FakeOptions counted;
+  counted.script = [this](const MeasureRequest&) {
+    Measurement result;
+    result.cases = {{"only", 1, {static_cast<float>(++measured_)}, {1}}};
+    return result;
+  };
+  const auto cache = make_caching_measurer(make_fake_measurer(counted));
+  auto requests = fake_requests(task_, 1);
+  const auto answer = [&] { return cache->measure(requests, {}, {})[0].cases[0].candidate_ns[0]; };
+  EXPECT_EQ(answer(), 1);
+  requests[0].fresh = true;
+  EXPECT_EQ(answer(), 2);
+  requests[0].fresh = false;
+  EXPECT_EQ(answer(), 2) << "the newer one";
+}
+
 TEST_F(Devices, ACacheTellsTasksSeedsAndHarnessesApart) {
   const auto cache = make_caching_measurer(counting(measured_));
   cache->measure(fake_requests(task_, 1), {}, {});

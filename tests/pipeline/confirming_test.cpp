@@ -9,11 +9,14 @@
 
 #include "dataset/label_store.h"
 #include "measure/fake_device.h"
+#include "measure/replay_device.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/temp_folder.h"
 
 namespace kc::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
@@ -78,6 +81,25 @@ TEST_F(Confirming, PassesOverTheSeedFailuresAndLabelsOfOtherDevices) {
   store_.measurements[3].status = MeasurementStatus::incorrect;
   const auto kernels = confirm(5, [](const MeasureRequest&) { return timed(0.5); });
   EXPECT_THAT(kernels, ElementsAre(Field(&ConfirmedKernel::name, "here")));
+}
+
+// A server may play a recording: that the label is the same to the nanosecond confirms nothing.
+TEST_F(Confirming, ADeviceThatRepeatsTheStoredLabelIsAnError) {
+  store_.measurements = {stored("k", 2)};
+  write_store(file_, store_);
+  const auto recording = make_replay_measurer(store_.measurements, "labels.h5", "");
+  EXPECT_ERROR(confirm_fastest(tasks_, *recording, file_, 1, {}), ErrorKind::usage,
+               AllOf(HasSubstr("recording"), HasSubstr("k")));
+}
+
+TEST_F(Confirming, AsksForNewLabels) {
+  store_.measurements = {stored("k", 2)};
+  bool fresh = false;
+  confirm(1, [&](const MeasureRequest& request) {
+    fresh = request.fresh;
+    return timed(2);
+  });
+  EXPECT_TRUE(fresh);
 }
 
 TEST_F(Confirming, AKernelThatFailsTheSecondTimeSaysSo) {

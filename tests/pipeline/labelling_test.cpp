@@ -29,6 +29,7 @@ class FakeMeasurer : public Measurer {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       if (stop.stop_requested()) throw Error(ErrorKind::interrupted, "stopped");
       results.push_back(result_of(requests[i]));
+      asked_afresh += requests[i].fresh ? 1 : 0;
       on_result(i, results.back());
       if (++measured == stop_after) source.request_stop();
     }
@@ -45,6 +46,7 @@ class FakeMeasurer : public Measurer {
   }
 
   int measured = 0;
+  int asked_afresh = 0;
   int stop_after = -1;
   std::string harness = "fake-1";
   std::stop_source source;
@@ -171,6 +173,15 @@ TEST_F(Labelling, AnotherHarnessVersionMeasuresAgain) {
   FakeMeasurer newer;
   newer.harness = "fake-2";
   EXPECT_EQ(label(newer).measured, 7);
+}
+
+TEST_F(Labelling, MeasuringAgainIsPastEveryCache) {
+  FakeMeasurer measurer;
+  label(measurer);
+  EXPECT_EQ(measurer.asked_afresh, 0);
+  label(measurer, {.measure_again = true});
+  EXPECT_EQ(measurer.measured, 14);
+  EXPECT_EQ(measurer.asked_afresh, 7);
 }
 
 TEST_F(Labelling, ALimitDrawsTheSameCandidatesAndKeepsTheSeed) {

@@ -31,12 +31,13 @@ TEST(AdmitTasks, DevicesThatMeasureHereAreAdmitted) {
   for (const char* name : {"fake", "replay:store.h5", "http://127.0.0.1:1", "host,fake"}) {
     EXPECT_FALSE(measures_here(name)) << name;
   }
+  EXPECT_TRUE(measures_anew("host,http://127.0.0.1:1"));
 }
 
-TEST(LocalDevices, OnlyTheyConfirmWinners) {
+TEST(LocalDevices, RecordingsConfirmNoWinners) {
   const TempFolder folder;
   const std::string out = folder / "out.h5";
-  for (const char* device : {"fake", "replay:store.h5", "http://127.0.0.1:1"}) {
+  for (const char* device : {"fake", "replay:store.h5", "http://127.0.0.1:1,replay:store.h5"}) {
     const ProgramResult result =
         run_program({"measure", {"label", "--device", device, "--confirm", "3", "--out", out}});
     EXPECT_EQ(result.exit_code, 2) << device;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "measure/caching.h"
 #include "tests/serve/served_task.h"
 #include "tests/support/expect_error.h"
 
@@ -42,6 +43,39 @@ TEST_F(ClientTest, ARemoteDeviceAnswersLikeTheDeviceItself) {
   }
   EXPECT_EQ(remote->provenance(task_).device, "fake");
   EXPECT_EQ(remote->kind(), "host");
+}
+
+TEST_F(ClientTest, TheCacheOfTheServerDoesNotAnswerWhatIsToBeFresh) {
+  int measured = 0;
+  const auto device = make_caching_measurer(make_fake_measurer(CountingScript{}.options(measured)));
+  const RunningServer server(*device, {task_});
+  const auto remote = make_remote_measurer(server.url(), impatient());
+  auto requests = fake_requests(task_, 4);
+  for (int pass = 0; pass < 2; ++pass) remote->measure(requests, {}, {});
+  EXPECT_EQ(measured, 4);
+  requests[1].fresh = requests[2].fresh = true;
+  EXPECT_EQ(remote->measure(requests, {}, {}).size(), 4);
+  EXPECT_EQ(measured, 6);
+}
+
+TEST_F(ClientTest, AServerOfAnotherVersionIsNotSentJobsThatItMayMisunderstand) {
+  for (const char* status : {R"({"protocol": 1, "kind": "host"})", R"({"kind": "host"})"}) {
+    httplib::Server older;
+    older.Get("/v1/status", [&](const httplib::Request&, httplib::Response& response) {
+      response.set_content(status, "application/json");
+    });
+    int jobs = 0;
+    older.Post("/v1/jobs", [&](const httplib::Request&, httplib::Response&) { ++jobs; });
+    const int port = older.bind_to_any_port("127.0.0.1");
+    std::jthread thread([&] { older.listen_after_bind(); });
+    while (!older.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const auto remote = make_remote_measurer("http://127.0.0.1:" + std::to_string(port), impatient());
+    EXPECT_ERROR(remote->kind(), ErrorKind::environment, HasSubstr("the same version"));
+    EXPECT_ERROR(remote->measure(fake_requests(task_, 1), {}, {}), ErrorKind::environment,
+                 HasSubstr("the same version"));
+    older.stop();
+    EXPECT_EQ(jobs, 0);
+  }
 }
 
 TEST_F(ClientTest, FaultsOfTheTransportAreClear) {

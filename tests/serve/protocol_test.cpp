@@ -43,6 +43,10 @@ TEST(Protocol, AJobComesBackWithItsKernels) {
   EXPECT_EQ(kernel_id(got.candidates[0].kernel), kernel_id(job().candidates[0].kernel));
   EXPECT_EQ(got.candidates[0].kernel.prologue, "// before\n");
   EXPECT_TRUE(got.candidates[0].is_seed);
+  EXPECT_FALSE(got.fresh);
+  JobText again = job();
+  again.fresh = true;
+  EXPECT_TRUE(job_of(to_text(again)).fresh);
 }
 
 TEST(Protocol, RubbishIsRefusedWithTheField) {
