@@ -17,6 +17,7 @@
 #include "measure/host_environment.h"
 #include "measure/session_ranges.h"
 #include "measure/statistics.h"
+#include "measure/task_revision.h"
 
 namespace kc {
 namespace {
@@ -143,6 +144,7 @@ class CudaMeasurer : public Measurer {
   }
 
   void describe(const MeasureRequest& request, const CompiledCandidate& compiled, Measurement& result) {
+    result.facts[kTaskRevision] = task_revision(*request.task);
     result.task = request.task->name;
     result.kernel = request.candidate.kernel;
     result.kernel_name = request.candidate.name;

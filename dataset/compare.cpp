@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "forecast/bins.h"
 #include "forecast/measurement_interval.h"
+#include "forecast/task_revision.h"
 
 namespace kc {
 namespace {
@@ -106,6 +107,10 @@ LabellingComparison compare_labellings(const Store& a, const Store& b, const Com
     const auto found = other.find(key);
     if (found == other.end()) continue;
     const Measurement& in_b = *found->second;
+    if (of_other_revisions(*in_a, in_b)) {
+      ++comparison.other_revision;
+      continue;
+    }
     const bool ok_a = in_a->status == MeasurementStatus::ok && has_reference_side(*in_a);
     const bool ok_b = in_b.status == MeasurementStatus::ok && has_reference_side(in_b);
     if (ok_a != ok_b) ++comparison.status_changed;
@@ -118,6 +123,7 @@ LabellingComparison compare_labellings(const Store& a, const Store& b, const Com
 nlohmann::json to_json(const LabellingComparison& comparison) {
   nlohmann::json json = {{"labels", comparison.labels.size()},
                          {"status_changed", comparison.status_changed},
+                         {"other_revision", comparison.other_revision},
                          {"same_bin", comparison.same_bin},
                          {"clear", comparison.clear},
                          {"clear_same_bin", comparison.clear_same_bin},

@@ -26,6 +26,7 @@ struct LabelComparison {
 struct LabellingComparison {
   std::vector<LabelComparison> labels;  // kernels that are ok in both
   std::int64_t status_changed = 0;      // ok in one only
+  std::int64_t other_revision = 0;      // of another state of their task: not compared
   std::int64_t same_bin = 0;
   std::int64_t clear = 0;  // neither interval straddles an edge
   std::int64_t clear_same_bin = 0;

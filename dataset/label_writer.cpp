@@ -1,6 +1,8 @@
 #include <optional>
 #include <unordered_set>
 
+#include <fmt/format.h>
+
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "dataset/journal.h"
@@ -8,6 +10,7 @@
 #include "dataset/record.h"
 #include "dataset/store_lock.h"
 #include "dataset/store_tables.h"
+#include "forecast/task_revision.h"
 
 namespace kc {
 namespace {
@@ -21,7 +24,9 @@ std::string key_of(const Measurement& m) {
     key += '\0';
     key += *part;
   }
-  return key + '\0' + kernel_id(m.kernel);
+  key += '\0' + kernel_id(m.kernel);
+  if (const auto revision = task_revision(m)) key += fmt::format(" of {:.0f}", *revision);
+  return key;
 }
 
 Store read_if_any(const fs::path& file) {
@@ -52,7 +57,11 @@ void LabelWriter::append(const Measurement& measurement) {
   impl_->keys.insert(key_of(measurement));
 }
 
-bool LabelWriter::contains(const Measurement& key) const { return impl_->keys.contains(key_of(key)); }
+bool LabelWriter::contains(const Measurement& key) const {
+  if (impl_->keys.contains(key_of(key))) return true;
+  Measurement without = key;
+  return without.facts.erase(kTaskRevision) > 0 && impl_->keys.contains(key_of(without));
+}
 
 void LabelWriter::compact() {
   const fs::path journal = journal_path(impl_->file);

@@ -8,6 +8,10 @@
 #include <tuple>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
+#include "forecast/task_revision.h"
+
 namespace kc {
 namespace {
 
@@ -21,6 +25,8 @@ GroupKey group_key(const Measurement& m) {
     cases += timing.name;
     cases += timing.reference_ns.empty() ? "\n" : " with reference\n";
   }
+  // Speedups against another seed or on other sizes cannot be divided by each other.
+  if (const auto revision = task_revision(m)) cases += fmt::format("revision {}", *revision);
   return {m.task, m.provenance.device, std::move(cases)};
 }
 

@@ -1,16 +1,19 @@
 #include "measure/caching.h"
 
 #include <deque>
-#include <map>
 #include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "measure/task_revision.h"
 
 namespace kc {
 namespace {
 
-std::string key_of(const std::string& task, const std::string& seed_id, const KernelText& kernel, const Provenance& p) {
-  std::string key;
-  for (const std::string* part : {&task, &seed_id, &kernel.language, &kernel.prologue, &p.device, &p.compiler,
-                                  &p.compiler_flags, &p.harness_version}) {
+std::string key_of(const std::string& task, double revision, const KernelText& kernel, const Provenance& p) {
+  std::string key = fmt::format("{} ", revision);
+  for (const std::string* part :
+       {&task, &kernel.language, &kernel.prologue, &p.device, &p.compiler, &p.compiler_flags, &p.harness_version}) {
     key += *part;
     key += '\0';
   }
@@ -21,13 +24,8 @@ class CachingMeasurer : public Measurer {
  public:
   CachingMeasurer(std::unique_ptr<Measurer> inner, const std::vector<Measurement>& known, std::size_t capacity)
       : inner_(std::move(inner)), capacity_(capacity) {
-    std::map<std::string, std::string> seeds;
     for (const Measurement& m : known) {
-      if (m.is_seed) seeds[m.task] = kernel_id(m.kernel);
-    }
-    for (const Measurement& m : known) {
-      const auto seed = seeds.find(m.task);
-      if (seed != seeds.end()) keep(key_of(m.task, seed->second, m.kernel, m.provenance), m);
+      if (const auto revision = task_revision(m)) keep(key_of(m.task, *revision, m.kernel, m.provenance), m);
     }
   }
 
@@ -65,7 +63,7 @@ class CachingMeasurer : public Measurer {
 
  private:
   std::string key_of_request(const MeasureRequest& request) const {
-    return key_of(request.task->name, kernel_id(request.task->seed), request.candidate.kernel,
+    return key_of(request.task->name, task_revision(*request.task), request.candidate.kernel,
                   inner_->provenance(*request.task));
   }
 

@@ -7,10 +7,10 @@
 
 namespace kc {
 
-// What `inner` measured before is answered from memory: the same kernel, task, seed kernel, device, compiler, flags and
-// harness version. Failures are answered too, but for timeouts, which a busy machine makes. `known` (a label store's
-// rows) counts as measured before where it tells the seed kernel, by a row of the task with is_seed; the last row of a
-// kernel wins. A fresh request is always measured, and its answer replaces what was kept. Holds at most `capacity`
+// What `inner` measured before is answered from memory: the same kernel, task and its revision (seed, cases, inputs
+// ...), device, compiler, flags and harness version. Failures are answered too, but for timeouts, which a busy machine
+// makes. `known` (a label store's rows) counts as measured before where it tells the revision of its task; the last row
+// of a kernel wins. A fresh request is always measured, and its answer replaces what was kept. Holds at most `capacity`
 // results, the oldest go first. on_result is called for answers from memory first, then as `inner` reports.
 std::unique_ptr<Measurer> make_caching_measurer(std::unique_ptr<Measurer> inner,
                                                 const std::vector<Measurement>& known = {},

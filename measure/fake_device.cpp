@@ -8,6 +8,7 @@
 #include "base/interrupt.h"
 #include "base/rng.h"
 #include "measure/machine.h"
+#include "measure/task_revision.h"
 
 namespace kc {
 namespace {
@@ -37,6 +38,7 @@ class FakeMeasurer : public Measurer {
       result.kernel_name = request.candidate.name;
       result.is_seed = request.candidate.is_seed;
       result.provenance = provenance_;
+      result.facts[kTaskRevision] = task_revision(*request.task);
       results.push_back(std::move(result));
       if (on_result) on_result(results.size() - 1, results.back());
     }

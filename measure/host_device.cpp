@@ -18,6 +18,7 @@
 #include "measure/session.h"
 #include "measure/session_ranges.h"
 #include "measure/statistics.h"
+#include "measure/task_revision.h"
 
 namespace kc {
 namespace {
@@ -163,6 +164,7 @@ class HostMeasurer : public Measurer {
   }
 
   void describe(const MeasureRequest& request, Measurement& result) const {
+    result.facts[kTaskRevision] = task_revision(*request.task);
     result.task = request.task->name;
     result.kernel = request.candidate.kernel;
     result.kernel_name = request.candidate.name;

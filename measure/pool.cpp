@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <type_traits>
 
 #include "base/error.h"
 #include "base/interrupt.h"
@@ -113,25 +114,52 @@ class Pool : public Measurer {
     return results;
   }
 
-  std::string kind() const override { return devices_.front().measurer->kind(); }
+  std::string kind() const override {
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      if (const auto kind = ask(d, [](const Measurer& device) { return device.kind(); })) return *kind;
+    }
+    throw Error(ErrorKind::environment, "no device of the pool is left");
+  }
 
   Provenance provenance(const TaskPack& task) const override {
-    const Provenance first = devices_.front().measurer->provenance(task);
-    for (const PooledDevice& device : devices_) {
-      const Provenance other = device.measurer->provenance(task);
-      const bool same = other.device == first.device && other.compiler == first.compiler &&
-                        other.compiler_flags == first.compiler_flags && other.harness_version == first.harness_version;
+    const PooledDevice* first = nullptr;
+    Provenance common;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      const auto own = ask(d, [&](const Measurer& device) { return device.provenance(task); });
+      if (!own) continue;
+      if (!first) {
+        first = &devices_[d];
+        common = *own;
+      }
+      const bool same = own->device == common.device && own->compiler == common.compiler &&
+                        own->compiler_flags == common.compiler_flags && own->harness_version == common.harness_version;
       if (same) continue;
       throw Error(ErrorKind::usage,
                   fmt::format("the devices {} and {} are not alike, so their times are not labels of one device: {} {} "
                               "{} against {} {} {}",
-                              devices_.front().name, device.name, first.device, first.compiler, first.harness_version,
-                              other.device, other.compiler, other.harness_version));
+                              first->name, devices_[d].name, common.device, common.compiler, common.harness_version,
+                              own->device, own->compiler, own->harness_version));
     }
-    return first;
+    if (!first) throw Error(ErrorKind::environment, "no device of the pool is left");
+    return common;
   }
 
  private:
+  // Nothing from a device that breaks, now or before; the last one's failure is everybody's.
+  template <class Question>
+  std::optional<std::invoke_result_t<Question, const Measurer&>> ask(std::size_t d, const Question& question) const {
+    if (broken_[d]) return std::nullopt;
+    try {
+      return question(*devices_[d].measurer);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::environment) throw;
+      if (std::count(broken_.begin(), broken_.end(), false) == 1) throw;
+      log::warning(fmt::format("device {} is left out: {}", devices_[d].name, error.what()));
+      broken_[d] = true;
+      return std::nullopt;
+    }
+  }
+
   void serve(Work& work, std::size_t d, std::span<const MeasureRequest> requests) {
     while (auto share = take_share(work)) {
       bool healthy = false;
@@ -176,7 +204,7 @@ class Pool : public Measurer {
   }
 
   std::vector<PooledDevice> devices_;
-  std::vector<bool> broken_;
+  mutable std::vector<bool> broken_;
 };
 
 }  // namespace

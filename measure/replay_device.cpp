@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "measure/task_revision.h"
 
 namespace kc {
 namespace {
@@ -22,7 +23,7 @@ class ReplayMeasurer : public Measurer {
       const Measurement& row = recorded_[i];
       if (!device.empty() && row.provenance.device != device) continue;
       devices.insert(row.provenance.device);
-      rows_[key_of(row.task, row.kernel)] = i;
+      rows_[key_of(row.task, row.kernel)].push_back(i);
       last_of_task_[row.task] = i;
     }
     if (devices.empty()) {
@@ -51,7 +52,7 @@ class ReplayMeasurer : public Measurer {
   }
 
   std::string kind() const override {
-    return recorded_[rows_.begin()->second].kernel.language == "cuda" ? "cuda" : "host";
+    return recorded_[rows_.begin()->second.front()].kernel.language == "cuda" ? "cuda" : "host";
   }
 
   Provenance provenance(const TaskPack& task) const override {
@@ -63,17 +64,29 @@ class ReplayMeasurer : public Measurer {
   }
 
  private:
+  // The last one of the task as it is; those that do not say of which state they are count as such.
   std::size_t row_of(const MeasureRequest& request) const {
     const auto found = rows_.find(key_of(request.task->name, request.candidate.kernel));
-    if (found != rows_.end()) return found->second;
-    throw Error(ErrorKind::bad_data,
-                fmt::format("{} holds no measurement of {} (task {}): a replay answers only what was recorded", name_,
-                            request.candidate.name, request.task->name));
+    if (found == rows_.end()) {
+      throw Error(ErrorKind::bad_data,
+                  fmt::format("{} holds no measurement of {} (task {}): a replay answers only what was recorded", name_,
+                              request.candidate.name, request.task->name));
+    }
+    const double own = task_revision(*request.task);
+    for (std::size_t i = found->second.size(); i-- > 0;) {
+      const auto recorded = task_revision(recorded_[found->second[i]]);
+      if (!recorded || *recorded == own) return found->second[i];
+    }
+    throw Error(
+        ErrorKind::bad_data,
+        fmt::format("{} holds measurements of {} for another state of the task {} only (its seed, cases, inputs, "
+                    "reference or tolerance were others): record it anew, or take the task pack of then",
+                    name_, request.candidate.name, request.task->name));
   }
 
   std::vector<Measurement> recorded_;
   std::string name_;
-  std::unordered_map<std::string, std::size_t> rows_;
+  std::unordered_map<std::string, std::vector<std::size_t>> rows_;  // in the order of recording
   std::unordered_map<std::string, std::size_t> last_of_task_;
 };
 

@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "dataset/label_store.h"
+#include "measure/task_revision.h"
 #include "measure/winners.h"
 
 namespace kc {
@@ -22,8 +23,10 @@ struct StoredLabels {
 
 StoredLabels labels_of(const TaskPack& task, const Provenance& own, const std::vector<Measurement>& stored) {
   StoredLabels found;
+  const double revision = task_revision(task);
   for (const Measurement& label : stored) {
     if (label.task != task.name || label.is_seed || !find_speedup(label)) continue;
+    if (task_revision(label).value_or(revision) != revision) continue;
     if (label.provenance.device != own.device || label.provenance.harness_version != own.harness_version) continue;
     found.requests.push_back({&task, {label.kernel_name, label.kernel, false, ""}});
     found.labels.push_back(label);
@@ -35,17 +38,18 @@ bool is_same_timing(const CaseTiming& a, const CaseTiming& b) {
   return a.candidate_ns == b.candidate_ns && a.reference_ns == b.reference_ns;
 }
 
-// Every round of every case alike, in one run.
+// Every round of every case alike, in one run of one kernel.
 bool is_the_same(const Measurement& a, const Measurement& b) {
-  return a.provenance.run_id == b.provenance.run_id && std::ranges::equal(a.cases, b.cases, is_same_timing);
+  return a.task == b.task && a.provenance.run_id == b.provenance.run_id && a.kernel_name == b.kernel_name &&
+         std::ranges::equal(a.cases, b.cases, is_same_timing);
 }
 
-ConfirmedKernel confirmed(const ConfirmedWinner& winner, const Measurement& first) {
-  if (is_the_same(winner.label, first)) {
-    throw Error(ErrorKind::usage,
-                fmt::format("task {}: the device answers with the stored label of {} once more, so it "
-                            "plays a recording, which confirms nothing",
-                            first.task, first.kernel_name));
+ConfirmedKernel confirmed(const ConfirmedWinner& winner, const Measurement& first,
+                          const std::vector<Measurement>& stored) {
+  if (std::ranges::any_of(stored, [&](const Measurement& label) { return is_the_same(winner.label, label); })) {
+    throw Error(ErrorKind::usage, fmt::format("task {}: the device answers with a stored label of {} once more, so it "
+                                              "plays a recording, which confirms nothing",
+                                              first.task, first.kernel_name));
   }
   ConfirmedKernel kernel{first.task, first.kernel_name, log2_speedup(first), "", {}, winner.is_lucky};
   kernel.status = name_of(winner.label.status);
@@ -64,7 +68,7 @@ std::vector<ConfirmedKernel> confirm_fastest(const std::vector<TaskPack>& tasks,
   for (const TaskPack& task : tasks) {
     const StoredLabels own = labels_of(task, measurer.provenance(task), stored);
     for (const ConfirmedWinner& winner : confirm_winners(measurer, own.requests, own.labels, count, stop)) {
-      kernels.push_back(confirmed(winner, own.labels[winner.index]));
+      kernels.push_back(confirmed(winner, own.labels[winner.index], stored));
     }
     progress.advance(1, "");
   }

@@ -110,6 +110,10 @@ std::string comparison_text(const LabellingComparison& c) {
                       : fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
   };
   std::string text = fmt::format("{} kernels are ok in both, {} in one only\n", c.labels.size(), c.status_changed);
+  if (c.other_revision > 0) {
+    text += fmt::format("{} kernels are not compared: their task had another seed, other cases, inputs or tolerance\n",
+                        c.other_revision);
+  }
   text += fmt::format("same bin: {} ({})\n", c.same_bin, share(c.same_bin, c.labels.size()));
   text += fmt::format("neither 95 % interval straddles an edge: {}; of these same bin: {} ({})\n", c.clear,
                       c.clear_same_bin, share(c.clear_same_bin, static_cast<std::size_t>(c.clear)));

@@ -59,10 +59,6 @@ std::vector<std::string> split(const std::string& names) {
 
 bool is_local(const std::string& device) { return device == "host" || cuda_index(device); }
 
-bool is_there(const std::filesystem::path& store) {
-  return !store.empty() && (std::filesystem::exists(store) || std::filesystem::exists(journal_path(store)));
-}
-
 }  // namespace
 
 std::optional<int> cuda_index(const std::string& device) {
@@ -81,6 +77,10 @@ std::string kind_of_device(const std::string& name, const Measurer& measurer) {
 
 bool measures_here(const std::string& name) { return std::ranges::all_of(split(name), is_local); }
 
+bool is_store(const std::filesystem::path& file) {
+  return std::filesystem::exists(file) || std::filesystem::exists(journal_path(file));
+}
+
 bool measures_anew(const std::string& name) {
   return std::ranges::all_of(split(name),
                              [](const std::string& one) { return is_local(one) || one.starts_with(kRemote); });
@@ -97,7 +97,7 @@ std::unique_ptr<Measurer> make_device(const std::string& device, const DeviceOpt
     measurer = make_pool(std::move(pooled));
   }
   if (options.cache) {
-    const Store known = is_there(options.known) ? read_store(options.known) : Store{};
+    const Store known = !options.known.empty() && is_store(options.known) ? read_store(options.known) : Store{};
     measurer = make_caching_measurer(std::move(measurer), known.measurements);
   }
   if (options.budget.candidates > 0 || options.budget.seconds > 0) {

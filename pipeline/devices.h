@@ -34,6 +34,9 @@ std::string kind_of_device(const std::string& name, const Measurer& measurer);
 // Whether this machine's programs do the measuring: all of `name` is host or cuda[:N].
 bool measures_here(const std::string& name);
 
+// Whether there is a label store, or the journal of one that is being written.
+bool is_store(const std::filesystem::path& file);
+
 // Whether asking for a kernel again measures it again: all of `name` is host, cuda[:N] or a server.
 bool measures_anew(const std::string& name);
 

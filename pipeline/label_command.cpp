@@ -1,3 +1,4 @@
+#include <functional>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -49,6 +50,9 @@ void check_arguments(const MeasureArguments& arguments) {
                                               "http://HOST:PORT), found {}: a recording answers as before",
                                               arguments.device));
   }
+  if (!arguments.reuse.empty() && !is_store(arguments.reuse)) {
+    throw Error(ErrorKind::usage, fmt::format("--reuse: there is no store {}", arguments.reuse));
+  }
   if (arguments.out.empty()) throw Error(ErrorKind::usage, "give --out FILE.h5, where the labels go");
 }
 
@@ -60,6 +64,26 @@ std::vector<ConfirmedKernel> confirm(const MeasureArguments& arguments, DeviceOp
   const auto measurer = make_device(arguments.device, options);
   return confirm_fastest(tasks, *measurer, arguments.out, static_cast<std::size_t>(arguments.confirm),
                          interrupt_token());
+}
+
+void print_json(const nlohmann::json& json) {
+  std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+}
+
+// What was labelled is told though confirming fails.
+void print_confirmed(const CommonOptions& common, const LabelReport& report,
+                     const std::function<std::vector<ConfirmedKernel>()>& confirm) {
+  nlohmann::json json = to_json(report);
+  try {
+    const std::vector<ConfirmedKernel> kernels = confirm();
+    json["confirmed"] = to_json(kernels);
+    if (!common.json && !kernels.empty()) std::cout << "\n" << confirmed_table(kernels);
+  } catch (const Error& error) {
+    json["confirming_failed"] = error.what();
+    if (common.json) print_json(json);
+    throw;
+  }
+  if (common.json) print_json(json);
 }
 
 }  // namespace
@@ -82,13 +106,10 @@ int label_command(const CommonOptions& common, const MeasureArguments& arguments
                                           .measure_again = arguments.again},
                                          interrupt_token());
   if (!common.json) print_report(report, arguments.out);
-  std::vector<ConfirmedKernel> confirmed;
-  if (arguments.confirm > 0) confirmed = confirm(arguments, *options, device.tasks);
-  if (!confirmed.empty() && !common.json) std::cout << "\n" << confirmed_table(confirmed);
-  if (common.json) {
-    nlohmann::json json = to_json(report);
-    if (arguments.confirm > 0) json["confirmed"] = to_json(confirmed);
-    std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  if (arguments.confirm > 0) {
+    print_confirmed(common, report, [&] { return confirm(arguments, *options, device.tasks); });
+  } else if (common.json) {
+    print_json(to_json(report));
   }
   return 0;
 }

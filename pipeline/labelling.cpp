@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "cuda/baseline.h"
 #include "measure/budget.h"
+#include "measure/task_revision.h"
 
 namespace kc {
 namespace {
@@ -41,6 +42,7 @@ Measurement key_of(const TaskPack& task, const Candidate& candidate, const Measu
   key.task = task.name;
   key.kernel = candidate.kernel;
   key.provenance = measurer.provenance(task);
+  key.facts[kTaskRevision] = task_revision(task);
   return key;
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "forecast/task_revision.h"
 #include "tests/dataset/examples.h"
 
 namespace kc {
@@ -28,6 +29,20 @@ TEST(CompareLabellings, MedianAndQuantileOfTheDifferencesFollowOneRule) {
     EXPECT_NEAR(comparison.median_abs_log2_difference, median, 1e-6) << count;
     EXPECT_NEAR(comparison.p95_abs_log2_difference, p95, 1e-6) << count;
   }
+}
+
+TEST(CompareLabellings, LeavesOutWhatWasMeasuredOfAnotherStateOfTheTask) {
+  Store a, b;
+  for (const char* source : {"x", "y", "z"}) {
+    a.measurements.push_back(examples::measurement("task", source, 0));
+    b.measurements.push_back(examples::measurement("task", source, 0));
+  }
+  a.measurements[0].facts[kTaskRevision] = a.measurements[1].facts[kTaskRevision] = 1;
+  b.measurements[0].facts[kTaskRevision] = 2;
+  b.measurements[2].facts[kTaskRevision] = 2;
+  const LabellingComparison comparison = compare_labellings(a, b, {50}, RngStream(std::uint64_t{1}));
+  EXPECT_EQ(comparison.labels.size(), 2U) << "those of an earlier harness do not say";
+  EXPECT_EQ(comparison.other_revision, 1);
 }
 
 }  // namespace

@@ -57,6 +57,20 @@ TEST(LabelWriter, KnowsWhatIsStoredByKernelAndBuild) {
   EXPECT_FALSE(writer.contains(other));
 }
 
+TEST(LabelWriter, TellsStatesOfATaskApart) {
+  const TemporaryFolder folder;
+  Measurement silent = measurement("task", "x", 1), telling = measurement("task", "y", 1);
+  telling.facts["task_revision"] = 1;
+  LabelWriter writer(folder / "a.h5");
+  writer.append(silent);
+  writer.append(telling);
+  EXPECT_TRUE(writer.contains(telling));
+  telling.facts["task_revision"] = 2;
+  EXPECT_FALSE(writer.contains(telling));
+  silent.facts["task_revision"] = 2;
+  EXPECT_TRUE(writer.contains(silent)) << "a label that does not say counts as one of the task as it is";
+}
+
 TEST(LabelWriter, RowsThatAKilledCompactionLeftInBothPlacesCountOnce) {
   const TemporaryFolder folder;
   {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "dataset/pair_groups.h"
+#include "forecast/task_revision.h"
 #include "tests/dataset/examples.h"
 
 namespace kc {
@@ -165,6 +166,15 @@ TEST(Pairs, OfAKernelMeasuredTwiceTheLastRowCounts) {
   const PairDraw draw = sampler_of(store).draw_balanced({.count = 80}, RngStream(1));
   ASSERT_EQ(draw.rows.size(), 2U);
   for (const PairRow& row : draw.rows) EXPECT_NEAR(std::abs(row.log2_speedup), 3, 1e-5);
+}
+
+TEST(Pairs, LabelsOfDifferentStatesOfATaskAreNone) {
+  Store store;
+  store.measurements = {measurement("task", "a", 0), measurement("task", "b", 1), measurement("task", "c", 2)};
+  for (std::size_t i = 0; i < 3; ++i) store.measurements[i].facts[kTaskRevision] = i == 2 ? 2 : 1;
+  const PairDraw draw = sampler_of(store).draw_balanced({.count = 80}, RngStream(1));
+  ASSERT_EQ(draw.rows.size(), 2U);
+  for (const PairRow& row : draw.rows) EXPECT_NEAR(std::abs(row.log2_speedup), 1, 1e-5);
 }
 
 TEST(Pairs, SeedReferenceOnlyLeavesTheOtherKinds) {

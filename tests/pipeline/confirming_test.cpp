@@ -10,6 +10,7 @@
 #include "dataset/label_store.h"
 #include "measure/fake_device.h"
 #include "measure/replay_device.h"
+#include "measure/task_revision.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_folder.h"
 
@@ -90,6 +91,19 @@ TEST_F(Confirming, ADeviceThatRepeatsTheStoredLabelIsAnError) {
   const auto recording = make_replay_measurer(store_.measurements, "labels.h5", "");
   EXPECT_ERROR(confirm_fastest(tasks_, *recording, file_, 1, {}), ErrorKind::usage,
                AllOf(HasSubstr("recording"), HasSubstr("k")));
+  // Measured twice, and the recording answers with the last of them, which was not the fastest.
+  store_.measurements.push_back(stored("k", 1));
+  write_store(file_, store_);
+  const auto newer = make_replay_measurer(store_.measurements, "labels.h5", "");
+  EXPECT_ERROR(confirm_fastest(tasks_, *newer, file_, 1, {}), ErrorKind::usage, HasSubstr("recording"));
+}
+
+TEST_F(Confirming, PassesOverLabelsOfAnotherStateOfTheTask) {
+  store_.measurements = {stored("before", 3), stored("now", 1)};
+  store_.measurements[0].facts[kTaskRevision] = 1;
+  store_.measurements[1].facts[kTaskRevision] = task_revision(tasks_[0]);
+  EXPECT_THAT(confirm(5, [](const MeasureRequest&) { return timed(0.5); }),
+              ElementsAre(Field(&ConfirmedKernel::name, "now")));
 }
 
 TEST_F(Confirming, AsksForNewLabels) {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "dataset/compare.h"
 #include "forecast/bins.h"
+#include "measure/fake_device.h"
 #include "pipeline/labelling.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/synthetic_store.h"
@@ -173,6 +174,17 @@ TEST_F(Labelling, AnotherHarnessVersionMeasuresAgain) {
   FakeMeasurer newer;
   newer.harness = "fake-2";
   EXPECT_EQ(label(newer).measured, 7);
+}
+
+TEST_F(Labelling, AChangedTaskIsMeasuredAgainANewCandidateOfItAlone) {
+  const auto device = make_fake_measurer();
+  const auto measured = [&] { return label_tasks(tasks_, *device, folder_ / "out.h5", {}, {}).measured; };
+  EXPECT_EQ(measured(), 7);
+  tasks_[0].sources.front().tunables.front().second.push_back("7");
+  EXPECT_EQ(measured(), 1);
+  tasks_[0].cases.front().sizes["N"] = 5;
+  EXPECT_EQ(measured(), 8);
+  EXPECT_EQ(measured(), 0);
 }
 
 TEST_F(Labelling, MeasuringAgainIsPastEveryCache) {

@@ -1,8 +1,13 @@
 // Devices that this machine's programs measure on: their tasks are admitted, their inputs are secret.
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
+#include "measure/fake_device.h"
+#include "measure/replay_device.h"
 #include "pipeline/measure_setup.h"
 #include "tests/cuda/cuda_task.h"
+#include "tests/serve/served_task.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/program.h"
 #include "tests/support/temp_folder.h"
@@ -44,6 +49,36 @@ TEST(LocalDevices, RecordingsConfirmNoWinners) {
     EXPECT_THAT(result.err, AllOf(HasSubstr("--confirm"), HasSubstr(device)));
   }
   EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+// A server may play a recording, which nobody sees before it answers.
+TEST(LocalDevices, WhatWasLabelledIsReportedThoughConfirmingFails) {
+  const TaskPack pack = pack_for_device(load_task_pack(KC_SOURCE_DIR "/tasks/softmax"), "host");
+  std::vector<MeasureRequest> requests;
+  for (Candidate& candidate : list_candidates(pack)) requests.push_back({&pack, std::move(candidate)});
+  const auto recording = make_replay_measurer(make_fake_measurer()->measure(requests, {}, {}), "recording.h5");
+  const RunningServer server(*recording, {pack});
+  const TempFolder folder;
+  const std::string token = folder.write("token", kToken);
+  std::filesystem::permissions(token, std::filesystem::perms::owner_read);
+  const ProgramResult result =
+      run_program({"measure",
+                   {"label", "--device", server.url(), "--token-file", token, "--tasks", KC_SOURCE_DIR "/tasks/softmax",
+                    "--limit", "9", "--out", folder / "out.h5", "--confirm", "2", "--json"}});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("plays a recording"));
+  const auto report = nlohmann::json::parse(result.out);
+  EXPECT_EQ(report["measured"], 9);
+  EXPECT_THAT(report["confirming_failed"].get<std::string>(), HasSubstr("plays a recording"));
+}
+
+TEST(LocalDevices, AStoreToReuseMustBeThere) {
+  const TempFolder folder;
+  const ProgramResult result = run_program({"measure",
+                                            {"label", "--device", "fake", "--tasks", KC_SOURCE_DIR "/tasks/softmax",
+                                             "--reuse", folder / "absent.h5", "--out", folder / "out.h5"}});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("--reuse"), HasSubstr("absent.h5")));
 }
 
 // What a wrong candidate is told is a number that follows from its inputs.
