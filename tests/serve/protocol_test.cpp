@@ -11,6 +11,7 @@
 namespace kc::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(Protocol, AMeasurementComesBackAsItWasSent) {
@@ -66,6 +67,22 @@ TEST(Protocol, RubbishIsRefusedWithTheField) {
   JobText empty = job();
   empty.candidates.clear();
   EXPECT_ERROR(job_of(to_text(empty)), ErrorKind::bad_data, HasSubstr("candidates"));
+}
+
+TEST(Protocol, FaultsOfTypesNameTheKeyAndTheCandidate) {
+  const auto with = [](const std::string& key, const nlohmann::json& value) {
+    nlohmann::json text = nlohmann::json::parse(to_text(job()));
+    text["candidates"].push_back(text["candidates"][0]);
+    text["candidates"][1][key] = value;
+    return text.dump();
+  };
+  for (const char* key : {"name", "source", "parameters", "is_seed", "prologue"}) {
+    EXPECT_ERROR(job_of(with(key, 7)), ErrorKind::bad_data,
+                 AllOf(HasSubstr("candidate 2"), HasSubstr("'" + std::string(key) + "'"), HasSubstr("number")));
+  }
+  nlohmann::json fresh = nlohmann::json::parse(to_text(job()));
+  fresh["fresh"] = "yes";
+  EXPECT_ERROR(job_of(fresh.dump()), ErrorKind::bad_data, HasSubstr("'fresh': type must be boolean, but is string"));
 }
 
 TEST(Protocol, DeeplyNestedTextIsOnlyRubbish) {
