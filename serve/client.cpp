@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/pattern.h"
 #include "measure/machine.h"
+#include "serve/cutting.h"
 #include "serve/protocol.h"
 
 namespace kc {
@@ -42,8 +43,6 @@ ErrorKind kind_of(int number) {
   return number == static_cast<int>(ErrorKind::bad_data) ? ErrorKind::bad_data : ErrorKind::environment;
 }
 
-bool go_together(const MeasureRequest& a, const MeasureRequest& b) { return a.task == b.task && a.fresh == b.fresh; }
-
 class RemoteMeasurer : public Measurer {
  public:
   RemoteMeasurer(std::string url, const RemoteOptions& options) : url_(std::move(url)), options_(options), http_(url_) {
@@ -57,10 +56,8 @@ class RemoteMeasurer : public Measurer {
                                    std::stop_token stop) override {
     std::vector<Measurement> results(requests.size());
     if (!requests.empty()) status(stop);
-    for (std::size_t first = 0; first < requests.size();) {
-      std::size_t end = first + 1;
-      while (end < requests.size() && end - first < options_.job_size && go_together(requests[first], requests[end]))
-        ++end;
+    std::size_t first = 0;
+    for (const std::size_t end : cut_into_jobs(requests, options_.job_size, options_.job_bytes)) {
       const Deliver deliver = [&](std::size_t i, Measurement measurement) {
         results[first + i] = std::move(measurement);
         if (on_result) on_result(first + i, results[first + i]);

@@ -13,6 +13,7 @@ struct RemoteOptions {
   double patience_s = 30;  // how long a server may be out of reach before that is an error
   double poll_s = 2;       // longest wait of one poll; also how long a stop may take
   std::size_t job_size = 64;
+  std::size_t job_bytes = std::size_t{8} << 20;  // of candidates as JSON; one that is longer goes alone
 };
 
 // `url` is http://HOST:PORT. Error{usage} for another form. Candidates go in jobs of one task; a job that was sent is

@@ -9,6 +9,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/printable.h"
 #include "serve/fields.h"
 
 namespace kc {
@@ -97,19 +98,27 @@ Measurement measurement_of(const json& from) {
   return m;
 }
 
-std::string to_text(const JobText& job) {
-  json candidates = json::array();
-  for (const Candidate& candidate : job.candidates) candidates.push_back(to_json(candidate));
-  const json whole = {{"id", job.id},
-                      {"task", job.task},
-                      {"fingerprint", job.fingerprint},
-                      {"candidates", std::move(candidates)},
-                      {"fresh", job.fresh}};
+std::string to_text(const Candidate& candidate, const std::string& task) {
   try {
-    return whole.dump();
+    return to_json(candidate).dump();
   } catch (const json::exception&) {
-    throw Error(ErrorKind::bad_data, "a candidate's source is not UTF-8 text, which is all that a remote device takes");
+    throw Error(
+        ErrorKind::bad_data,
+        fmt::format("task '{}': candidate '{}' is not UTF-8 text (source, name or a parameter), which is all that "
+                    "a remote device takes: convert the file, or measure it on a device of this machine",
+                    task, printable(candidate.name)));
   }
+}
+
+std::string to_text(const JobText& job) {
+  std::string candidates;
+  for (const Candidate& candidate : job.candidates) {
+    candidates += (candidates.empty() ? "" : ",") + to_text(candidate, job.task);
+  }
+  std::string text =
+      json{{"id", job.id}, {"task", job.task}, {"fingerprint", job.fingerprint}, {"fresh", job.fresh}}.dump();
+  text.pop_back();
+  return text + ",\"candidates\":[" + candidates + "]}";
 }
 
 json parse_object(const std::string& text) {

@@ -38,6 +38,12 @@ void refuse(Response& response, int status, const std::string& message) {
   answer(response, status, {{"error", message}});
 }
 
+std::string reason_of(int status) {
+  if (status == kNotFound) return "no such path here: this is `measure serve` of Kernelcast";
+  if (status == kTooLarge) return "the request is too long: send fewer candidates in one job";
+  return "the request was not understood";
+}
+
 std::string bearer_of(const Request& request) {
   constexpr std::string_view kScheme = "Bearer ";
   const std::string header = request.get_header_value("Authorization");
@@ -98,6 +104,10 @@ struct MeasureServer::Impl {
     http.set_write_timeout(std::chrono::milliseconds(static_cast<std::int64_t>(1000 * options.read_timeout_s)));
     http.set_pre_routing_handler(
         [this](const Request& request, Response& response) { return screen(request, response); });
+    // What the library refuses by itself (no such path, too long a body) has no body of ours.
+    http.set_error_handler([](const Request&, Response& response) {
+      if (response.body.empty()) refuse(response, response.status, reason_of(response.status));
+    });
     http.set_exception_handler([](const Request&, Response& response, const std::exception_ptr& failure) {
       try {
         std::rethrow_exception(failure);

@@ -7,6 +7,7 @@
 
 #include "measure/measurer.h"
 #include "serve/job_board.h"
+#include "serve/protocol.h"
 
 namespace kc {
 
@@ -14,7 +15,7 @@ struct ServeOptions {
   std::string address = "127.0.0.1";
   int port = 0;       // 0: any free one
   std::string token;  // that clients must send; at least kMinTokenLength characters
-  std::size_t max_body_bytes = std::size_t{16} << 20;
+  std::size_t max_body_bytes = kMaxJobBytes;
   std::size_t max_candidates = 512;  // of one job
   std::size_t threads = 16;          // requests at a time; others wait
   double read_timeout_s = 10;        // for a client to send the next bytes, or to take them

@@ -11,6 +11,7 @@
 namespace kc::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class ClientTest : public ::testing::Test {
@@ -43,6 +44,32 @@ TEST_F(ClientTest, ARemoteDeviceAnswersLikeTheDeviceItself) {
   }
   EXPECT_EQ(remote->provenance(task_).device, "fake");
   EXPECT_EQ(remote->kind(), "host");
+}
+
+TEST_F(ClientTest, LongSourcesGoInSeveralJobs) {
+  const auto device = make_fake_measurer();
+  const RunningServer server(*device, {task_});
+  const auto remote = make_remote_measurer(server.url(), impatient());
+  auto requests = fake_requests(task_, 6);
+  // Of these bytes each takes two in JSON.
+  for (MeasureRequest& request : requests) request.candidate.kernel.source.append(2'500'000, '"');
+  EXPECT_EQ(remote->measure(requests, {}, {}).size(), 6);
+}
+
+TEST_F(ClientTest, ACandidateThatNoServerTakesIsNamedBeforeAnyIsMeasured) {
+  const auto device = make_fake_measurer();
+  const RunningServer server(*device, {task_});
+  const auto remote = make_remote_measurer(server.url(), impatient());
+  int measured = 0;
+  const auto count = [&](auto, auto&) { ++measured; };
+  auto requests = fake_requests(task_, 3);
+  requests[2].candidate.kernel.source.assign(kMaxJobBytes, 'x');
+  EXPECT_ERROR(remote->measure(requests, count, {}), ErrorKind::bad_data,
+               AllOf(HasSubstr("'affine'"), HasSubstr("'kernel 2.cpp'"), HasSubstr("16777"), HasSubstr("at most")));
+  requests[2].candidate.kernel.source = "\xFF";
+  EXPECT_ERROR(remote->measure(requests, count, {}), ErrorKind::bad_data,
+               AllOf(HasSubstr("'affine'"), HasSubstr("'kernel 2.cpp'"), HasSubstr("UTF-8")));
+  EXPECT_EQ(measured, 0);
 }
 
 TEST_F(ClientTest, TheCacheOfTheServerDoesNotAnswerWhatIsToBeFresh) {

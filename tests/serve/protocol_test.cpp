@@ -93,7 +93,10 @@ TEST(Protocol, DeeplyNestedTextIsOnlyRubbish) {
 TEST(Protocol, OnlyUtf8Travels) {
   JobText bad = job();
   bad.candidates[0].kernel.source = "\xFF\xFE";
-  EXPECT_ERROR(to_text(bad), ErrorKind::bad_data, HasSubstr("UTF-8"));
+  EXPECT_ERROR(to_text(bad), ErrorKind::bad_data,
+               AllOf(HasSubstr("UTF-8"), HasSubstr("'affine'"), HasSubstr("'k.cpp T=1'")));
+  bad.candidates[0].name = "caf\xE9.cpp";
+  EXPECT_ERROR(to_text(bad), ErrorKind::bad_data, HasSubstr("'caf\\xe9.cpp'"));
 }
 
 TEST(Protocol, AFingerprintFollowsWhatJudgesACandidate) {

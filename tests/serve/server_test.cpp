@@ -117,6 +117,17 @@ TEST_F(ServerTest, RubbishIsAFourHundred) {
   expect_alive();
 }
 
+TEST_F(ServerTest, WhatIsRefusedSaysWhy) {
+  const auto error_of = [](const httplib::Result& result) {
+    const json body = json::parse(result->body, nullptr, false);
+    return body.is_object() ? body.value("error", "") : "no JSON: " + result->body;
+  };
+  EXPECT_THAT(error_of(http_.Get("/nothing")), HasSubstr("no such path"));
+  EXPECT_THAT(error_of(http_.Get("/v1/jobs/unknown-job")), HasSubstr("no such job"));
+  EXPECT_THAT(error_of(http_.Post("/v1/jobs", job(1) + std::string(30000, ' '), "application/json")),
+              HasSubstr("too long"));
+}
+
 TEST_F(ServerTest, QueriesOfTheWrongFormAreRefused) {
   post(job(1));
   for (const char* query : {"from=-1", "from=x", "from=99999999999999999999", "wait_ms=1e9", "from="}) {
