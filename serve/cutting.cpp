@@ -1,5 +1,7 @@
 #include "serve/cutting.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -27,6 +29,7 @@ bool go_together(const MeasureRequest& a, const MeasureRequest& b) { return a.ta
 
 std::vector<std::size_t> cut_into_jobs(std::span<const MeasureRequest> requests, std::size_t most, std::size_t bytes) {
   std::vector<std::size_t> ends;
+  bytes = std::min(bytes, kMaxJobBytes - kEnvelope);
   std::size_t first = 0, filled = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::size_t length = length_of(requests[i]);

@@ -123,6 +123,31 @@ TEST(Token, AFileIsMadeForItsOwnerOnlyAndReadBack) {
   EXPECT_ERROR(read_token_file(folder / "absent"), ErrorKind::bad_data, HasSubstr("absent"));
 }
 
+TEST(Token, AFileThatHoldsNoneIsNamed) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "sub");
+  EXPECT_ERROR(read_token_file(folder / "sub", true), ErrorKind::bad_data,
+               AllOf(HasSubstr("sub"), HasSubstr("folder")));
+  const auto fault = [&](const std::string& text) {
+    folder.write("token", text);
+    std::filesystem::permissions(folder / "token", std::filesystem::perms::owner_read);
+    try {
+      read_token_file(folder / "token");
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(fault("exactly 16 chars\nmore"), "");
+  for (const char* text : {"", "short\n", "only 15 letters"})
+    EXPECT_THAT(fault(text), AllOf(HasSubstr((folder / "token").string()), HasSubstr("at least 16")));
+  for (const std::string& text : {std::string("0123456789abcdef\0x", 18), std::string("0123456789abcd\xC3\xA9\xC3\xA9"),
+                                  std::string("0123456789abcdef\tx")}) {
+    EXPECT_THAT(fault(text), AllOf(HasSubstr((folder / "token").string()), HasSubstr("printable ASCII")));
+  }
+  EXPECT_THAT(fault("0123456789abcdef \n"), HasSubstr("space"));
+}
+
 TEST(Token, IsComparedWhole) {
   EXPECT_TRUE(tokens_equal("secret", "secret"));
   for (const char* wrong : {"", "secre", "secrets", "Secret", "secreu"})

@@ -15,6 +15,7 @@ namespace kc::test {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class ServerTest : public ::testing::Test {
@@ -140,6 +141,28 @@ TEST_F(ServerTest, AnotherTaskOfThatNameIsRefused) {
   EXPECT_EQ(post(other), 409);
 }
 
+TEST_F(ServerTest, ALanguageThatTheTaskDoesNotTakeIsRefused) {
+  const auto send = [&](TaskPack& task, const std::string& language) {
+    task.name = "of a device";
+    const RunningServer server(*device_, {task}, small());
+    httplib::Client http("127.0.0.1", server.port());
+    http.set_bearer_token_auth(kToken);
+    JobText text{"0123456789", task.name, task_fingerprint(task), {}};
+    for (const MeasureRequest& request : fake_requests(task, 2)) text.candidates.push_back(request.candidate);
+    text.candidates[1].kernel.language = language;
+    const auto result = http.Post("/v1/jobs", to_text(text), "application/json");
+    return std::to_string(result->status) + " " + result->body;
+  };
+  for (const char* language : {"cpp", "c"}) EXPECT_THAT(send(task_, language), HasSubstr("201"));
+  for (const char* language : {"cuda", "fortran", ""})
+    EXPECT_THAT(send(task_, language), AllOf(HasSubstr("400"), HasSubstr("'kernel 1.cpp'"), HasSubstr("cpp and c")));
+  TaskPack gpu = task_;
+  gpu.seed.language = "cuda";
+  EXPECT_THAT(send(gpu, "cpp"), AllOf(HasSubstr("400"), HasSubstr("'kernel 0.cpp'"), HasSubstr("takes cuda")));
+  gpu.seed.language = "opencl";
+  EXPECT_THAT(send(gpu, "fortran"), HasSubstr("201")) << "what a device of such tasks takes is not known";
+}
+
 TEST_F(ServerTest, BytesThatAreNoHttpHarmNobody) {
   const std::string authorised = std::string("Authorization: Bearer ") + kToken + "\r\n";
   EXPECT_THAT(raw("POST /v1/jobs HTTP/1.1\r\n" + authorised + "Transfer-Encoding: chunked\r\n\r\nffffffff\r\n"),
@@ -195,6 +218,11 @@ TEST(ServerLimits, AShortTokenAndATakenPortAreErrors) {
   options.token = kToken;
   options.port = server.port();
   EXPECT_ERROR(MeasureServer(*device, {}, options), ErrorKind::environment, HasSubstr(std::to_string(server.port())));
+}
+
+TEST(ServerLimits, AnAddressOfManyColonsStandsInBrackets) {
+  EXPECT_EQ(url_of("127.0.0.1", 80), "http://127.0.0.1:80");
+  EXPECT_EQ(url_of("::1", 80), "http://[::1]:80");
 }
 
 }  // namespace
