@@ -20,14 +20,10 @@ constexpr std::size_t kLongestReason = 2000, kLongestName = 500;
 constexpr std::size_t kLongestLog = 4 * kLogExcerpt;  // devices keep kLogExcerpt
 constexpr double kLongestNs = 1e15;                   // eleven days
 
-Error fault(const std::string& what) {
-  return Error(ErrorKind::bad_data, "a message is not as the protocol says: " + what);
-}
-
 std::size_t count_field(const json& from, const char* key) {
   const json number = field<json>(from, key);
   if (number.is_number_unsigned()) return number.get<std::size_t>();
-  throw fault(fmt::format("'{}' is no whole number from 0", key));
+  throw message_fault(fmt::format("'{}' is no whole number from 0", key));
 }
 
 Provenance clean(Provenance provenance) {
@@ -66,7 +62,7 @@ JobProgress progress_of(const std::string& state) {
   if (state == "done") return JobProgress::done;
   if (state == "failed") return JobProgress::failed;
   if (state == "cancelled") return JobProgress::cancelled;
-  throw fault(fmt::format("'state' is '{}', which no job has", text_of_server(state, kLongestName)));
+  throw message_fault(fmt::format("'state' is '{}', which no job has", text_of_server(state, kLongestName)));
 }
 
 bool are_times(const std::vector<float>& times) {
@@ -101,12 +97,12 @@ std::string reason_of(const std::string& body) {
 ServerStatus status_of(const std::string& body) {
   const json status = parse_object(body);
   const json protocol = field<json>(status, "protocol", 0);
-  if (!protocol.is_number_integer()) throw fault("'protocol' is no whole number");
+  if (!protocol.is_number_integer()) throw message_fault("'protocol' is no whole number");
   ServerStatus read{protocol.get<int>(), ""};
   if (read.protocol != kServeProtocol) return read;
   read.kind = field<std::string>(status, "kind");
   if (read.kind == "host" || read.kind == "cuda") return read;
-  throw fault(fmt::format("'kind' is '{}', not host or cuda", text_of_server(read.kind, kLongestName)));
+  throw message_fault(fmt::format("'kind' is '{}', not host or cuda", text_of_server(read.kind, kLongestName)));
 }
 
 TaskAnswer task_answer_of(const std::string& body) {

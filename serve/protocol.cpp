@@ -122,6 +122,7 @@ std::string to_text(const JobText& job) {
 }
 
 json parse_object(const std::string& text) {
+  if (text.empty()) throw Error(ErrorKind::bad_data, "a message is empty");
   // Copying and writing a value recurses, so what is nested without end must not become one.
   const auto shallow = [](int depth, json::parse_event_t, json&) {
     if (depth > kMaxDepth) throw Error(ErrorKind::bad_data, "a message is nested too deeply");
@@ -131,7 +132,7 @@ json parse_object(const std::string& text) {
     json value = json::parse(text, shallow);
     if (value.is_object()) return value;
   } catch (const json::exception& fault) {
-    refuse_message("", fault);
+    throw message_fault(words_of(fault));
   }
   throw Error(ErrorKind::bad_data, "a message is not a JSON object");
 }

@@ -89,7 +89,7 @@ TEST_F(LyingServer, AStatusThatIsNotOursIsAClearError) {
                                                         {R"({"protocol": 2, "kind": "toaster"})", "toaster"},
                                                         {"<html>hi</html>", "parse error"},
                                                         {"[]", "JSON object"},
-                                                        {"", "parse error"}};
+                                                        {"", "empty"}};
   for (const auto& [text, what] : faults) {
     status_ = text;
     EXPECT_ERROR(make_remote_measurer(url_, impatient())->kind(), ErrorKind::environment, foreign(what));
