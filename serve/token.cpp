@@ -64,10 +64,11 @@ std::string read_token_file(const std::filesystem::path& file, bool make) {
   std::string token = text.substr(0, text.find_first_of("\r\n"));
   const std::string fault = fault_of_token(token);
   if (fault.empty()) return token;
-  throw Error(ErrorKind::bad_data,
-              fmt::format("the first line of the token file {} is no token: {}; delete the file, and `measure serve` "
-                          "makes a good one",
-                          file.string(), fault));
+  throw Error(
+      ErrorKind::bad_data,
+      fmt::format("the first line of the token file {} is no token: {}; name another file: `measure serve` makes "
+                  "one that is not there",
+                  file.string(), fault));
 }
 
 bool tokens_equal(const std::string& given, const std::string& expected) {
