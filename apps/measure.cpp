@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   add(line, "doctor", "What this machine offers to measurements, and what is missing", kc::doctor_command, arguments)
       .option("--device", arguments.device, "host or cuda[:N]");
   kc::CommandLine& serve = add(line, "serve", "Measure for clients on other machines", kc::serve_command, arguments);
-  serve.option("--device", arguments.device, kc::kDeviceHelp)
+  serve.option("--device", arguments.device, "host, cuda[:N], replay:FILE.h5[#DEVICE], or several alike, by commas")
       .option("--tasks", arguments.tasks, "a task pack or a folder of them")
       .option("--token-file", arguments.token_file, "the secret that clients must send; made when it is not there")
       .option("--address", arguments.address, "of this machine to listen on")

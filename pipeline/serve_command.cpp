@@ -11,17 +11,36 @@
 #include "serve/token.h"
 
 namespace kc {
+namespace {
 
-int serve_command(const CommonOptions& common, const MeasureArguments& arguments) {
-  const std::optional<DeviceOptions> options = read_device_options(common);
-  if (!options) return 0;
+// Before anything is opened or made. Error{usage}.
+void check_arguments(const MeasureArguments& arguments) {
   if (arguments.port < 0 || arguments.port > 65535) {
     throw Error(ErrorKind::usage, fmt::format("--port is 0 to 65535, found {}", arguments.port));
+  }
+  if (arguments.address.empty()) {
+    throw Error(
+        ErrorKind::usage,
+        "--address is empty: give an address of this machine to listen on, as 127.0.0.1; 0.0.0.0 is all of them");
+  }
+  // Its token could not be given, and its jobs would wait in two queues.
+  if (("," + arguments.device).find(",http://") != std::string::npos) {
+    throw Error(ErrorKind::usage, fmt::format("--device {}: a server is not served once more: give clients that other "
+                                              "server's address themselves, as --device http://HOST:PORT",
+                                              arguments.device));
   }
   if (arguments.token_file.empty()) {
     throw Error(ErrorKind::usage,
                 "give --token-file FILE: the secret that clients must send (made when it is not there)");
   }
+}
+
+}  // namespace
+
+int serve_command(const CommonOptions& common, const MeasureArguments& arguments) {
+  const std::optional<DeviceOptions> options = read_device_options(common);
+  if (!options) return 0;
+  check_arguments(arguments);
   ServeOptions serve;
   serve.address = arguments.address;
   serve.port = static_cast<int>(arguments.port);
@@ -34,7 +53,7 @@ int serve_command(const CommonOptions& common, const MeasureArguments& arguments
     log::warning(
         "HTTP is not encrypted: who reads the network reads the token; prefer a tunnel to the loopback address");
   }
-  const std::string url = fmt::format("http://{}:{}", serve.address, server.port());
+  const std::string url = url_of(serve.address, server.port());
   std::cout << (common.json ? nlohmann::json{{"url", url}, {"tasks", device.tasks.size()}}.dump()
                             : fmt::format("serving {} tasks of the device {} at {}", device.tasks.size(),
                                           arguments.device, url))

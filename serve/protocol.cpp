@@ -9,6 +9,8 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/printable.h"
+#include "serve/fields.h"
 
 namespace kc {
 namespace {
@@ -18,16 +20,6 @@ using nlohmann::json;
 constexpr std::size_t kMaxIdLength = 64;
 constexpr std::size_t kMinIdLength = 8;
 constexpr int kMaxDepth = 16;
-
-// Turns the library's complaints about types and missing keys into ours.
-template <class F>
-auto checked(const F& read) {
-  try {
-    return read();
-  } catch (const json::exception& fault) {
-    throw Error(ErrorKind::bad_data, fmt::format("a message is not as the protocol says: {}", fault.what()));
-  }
-}
 
 }  // namespace
 
@@ -53,25 +45,22 @@ json to_json(const Candidate& candidate) {
 }
 
 Candidate candidate_of(const json& from) {
-  return checked([&] {
-    Candidate candidate;
-    candidate.name = from.at("name").get<std::string>();
-    candidate.kernel.language = from.at("language").get<std::string>();
-    candidate.kernel.template_id = from.at("template_id").get<std::string>();
-    candidate.kernel.source = from.at("source").get<std::string>();
-    candidate.kernel.parameters = from.at("parameters").get<Parameters>();
-    candidate.kernel.prologue = from.value("prologue", "");
-    candidate.is_seed = from.value("is_seed", false);
-    return candidate;
-  });
+  Candidate candidate;
+  candidate.name = field<std::string>(from, "name");
+  candidate.kernel.language = field<std::string>(from, "language");
+  candidate.kernel.template_id = field<std::string>(from, "template_id");
+  candidate.kernel.source = field<std::string>(from, "source");
+  candidate.kernel.parameters = field<Parameters>(from, "parameters");
+  candidate.kernel.prologue = field<std::string>(from, "prologue", "");
+  candidate.is_seed = field<bool>(from, "is_seed", false);
+  return candidate;
 }
 
 Provenance provenance_of(const json& from) {
-  return checked([&] {
-    Provenance provenance;
-    visit_fields(provenance, [&](const char* name, auto& field) { from.at(name).get_to(field); });
-    return provenance;
-  });
+  Provenance provenance;
+  visit_fields(provenance,
+               [&](const char* name, auto& value) { value = field<std::decay_t<decltype(value)>>(from, name); });
+  return provenance;
 }
 
 json to_json(const Measurement& m) {
@@ -93,69 +82,83 @@ json to_json(const Measurement& m) {
 }
 
 Measurement measurement_of(const json& from) {
-  return checked([&] {
-    Measurement m;
-    m.task = from.at("task").get<std::string>();
-    m.kernel_name = from.at("kernel_name").get<std::string>();
-    m.status = measurement_status_of(from.at("status").get<std::string>());
-    m.log = from.at("log").get<std::string>();
-    for (const json& item : from.at("cases")) {
-      m.cases.push_back({item.at("name").get<std::string>(), item.at("work").get<double>(),
-                         item.at("candidate_ns").get<std::vector<float>>(),
-                         item.at("reference_ns").get<std::vector<float>>()});
-    }
-    m.provenance = provenance_of(from.at("provenance"));
-    m.is_seed = from.at("is_seed").get<bool>();
-    m.facts = from.at("facts").get<Facts>();
-    return m;
-  });
+  Measurement m;
+  m.task = field<std::string>(from, "task");
+  m.kernel_name = field<std::string>(from, "kernel_name");
+  m.status = measurement_status_of(field<std::string>(from, "status"));
+  m.log = field<std::string>(from, "log");
+  for (const json& item : list_field(from, "cases")) {
+    m.cases.push_back({field<std::string>(item, "name"), field<double>(item, "work"),
+                       field<std::vector<float>>(item, "candidate_ns"),
+                       field<std::vector<float>>(item, "reference_ns")});
+  }
+  m.provenance = provenance_of(field<json>(from, "provenance"));
+  m.is_seed = field<bool>(from, "is_seed");
+  m.facts = field<Facts>(from, "facts");
+  return m;
 }
 
-std::string to_text(const JobText& job) {
-  json candidates = json::array();
-  for (const Candidate& candidate : job.candidates) candidates.push_back(to_json(candidate));
-  const json whole = {{"id", job.id},
-                      {"task", job.task},
-                      {"fingerprint", job.fingerprint},
-                      {"candidates", std::move(candidates)},
-                      {"fresh", job.fresh}};
+std::string to_text(const Candidate& candidate, const std::string& task) {
   try {
-    return whole.dump();
+    return to_json(candidate).dump();
   } catch (const json::exception&) {
-    throw Error(ErrorKind::bad_data, "a candidate's source is not UTF-8 text, which is all that a remote device takes");
+    throw Error(
+        ErrorKind::bad_data,
+        fmt::format("task '{}': candidate '{}' is not UTF-8 text (source, name or a parameter), which is all that "
+                    "a remote device takes: convert the file, or measure it on a device of this machine",
+                    task, printable(candidate.name)));
   }
 }
 
+std::string to_text(const JobText& job) {
+  std::string candidates;
+  for (const Candidate& candidate : job.candidates) {
+    candidates += (candidates.empty() ? "" : ",") + to_text(candidate, job.task);
+  }
+  std::string text =
+      json{{"id", job.id}, {"task", job.task}, {"fingerprint", job.fingerprint}, {"fresh", job.fresh}}.dump();
+  text.pop_back();
+  return text + ",\"candidates\":[" + candidates + "]}";
+}
+
 json parse_object(const std::string& text) {
+  if (text.empty()) throw Error(ErrorKind::bad_data, "a message is empty");
   // Copying and writing a value recurses, so what is nested without end must not become one.
   const auto shallow = [](int depth, json::parse_event_t, json&) {
     if (depth > kMaxDepth) throw Error(ErrorKind::bad_data, "a message is nested too deeply");
     return true;
   };
-  json value = checked([&] { return json::parse(text, shallow); });
-  if (!value.is_object()) throw Error(ErrorKind::bad_data, "a message is not a JSON object");
-  return value;
+  try {
+    json value = json::parse(text, shallow);
+    if (value.is_object()) return value;
+  } catch (const json::exception& fault) {
+    throw message_fault(words_of(fault));
+  }
+  throw Error(ErrorKind::bad_data, "a message is not a JSON object");
 }
 
 JobText job_of(const std::string& text) {
   const json whole = parse_object(text);
-  JobText job = checked([&] {
-    return JobText{whole.at("id").get<std::string>(),
-                   whole.at("task").get<std::string>(),
-                   whole.at("fingerprint").get<std::string>(),
-                   {},
-                   whole.value("fresh", false)};
-  });
+  JobText job{field<std::string>(whole, "id"),
+              field<std::string>(whole, "task"),
+              field<std::string>(whole, "fingerprint"),
+              {},
+              field<bool>(whole, "fresh", false)};
   const bool plain =
       std::all_of(job.id.begin(), job.id.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });
   if (!plain || job.id.size() < kMinIdLength || job.id.size() > kMaxIdLength) {
     throw Error(ErrorKind::bad_data,
                 fmt::format("a job's id has {} to {} letters, digits and dashes", kMinIdLength, kMaxIdLength));
   }
-  const json& candidates = checked([&]() -> const json& { return whole.at("candidates"); });
-  if (!candidates.is_array() || candidates.empty())
-    throw Error(ErrorKind::bad_data, "a job needs a list of candidates");
-  for (const json& item : candidates) job.candidates.push_back(candidate_of(item));
+  const json candidates = list_field(whole, "candidates");
+  if (candidates.empty()) throw Error(ErrorKind::bad_data, "a job needs a list of candidates");
+  for (const json& item : candidates) {
+    try {
+      job.candidates.push_back(candidate_of(item));
+    } catch (const Error& fault) {
+      throw Error(fault.kind(), fmt::format("candidate {} of the job: {}", job.candidates.size() + 1, fault.what()));
+    }
+  }
   return job;
 }
 

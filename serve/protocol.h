@@ -12,7 +12,8 @@
 
 namespace kc {
 
-inline constexpr int kServeProtocol = 2;  // both sides must speak the same one
+inline constexpr int kServeProtocol = 2;                            // both sides must speak the same one
+inline constexpr std::size_t kMaxJobBytes = std::size_t{16} << 20;  // of a job's text
 
 // SHA-256 over what a candidate is judged by: task.yaml, reference and seed.
 std::string task_fingerprint(const TaskPack& pack);
@@ -32,8 +33,9 @@ struct JobText {
   std::vector<Candidate> candidates;
   bool fresh = false;  // MeasureRequest::fresh of them all
 };
-// Error{bad_data} when a text is not UTF-8.
+// Error{bad_data} names a candidate that is not UTF-8, and its task.
 std::string to_text(const JobText& job);
+std::string to_text(const Candidate& candidate, const std::string& task);
 JobText job_of(const std::string& text);
 
 // A JSON object; Error{bad_data}.

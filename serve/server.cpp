@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "serve/protocol.h"
 #include "serve/token.h"
 
@@ -36,6 +37,32 @@ void answer(Response& response, int status, const json& body) {
 
 void refuse(Response& response, int status, const std::string& message) {
   answer(response, status, {{"error", message}});
+}
+
+std::string reason_of(int status) {
+  if (status == kNotFound) return "no such path here: this is `measure serve` of Kernelcast";
+  if (status == kTooLarge) return "the request is too long: send fewer candidates in one job";
+  return "the request was not understood";
+}
+
+// On the host C and C++ stand beside each other; device code is CUDA. A task in another language tells us nothing.
+std::vector<std::string> languages_of(const TaskPack& task) {
+  if (task.seed.language == "cpp" || task.seed.language == "c") return {"cpp", "c"};
+  if (task.seed.language == "cuda") return {"cuda"};
+  return {};
+}
+
+// Error{bad_data}: the device would compile whatever it does not know as its own language.
+void check_languages(const TaskPack& task, const std::vector<Candidate>& candidates) {
+  const std::vector<std::string> known = languages_of(task);
+  if (known.empty()) return;
+  for (const Candidate& candidate : candidates) {
+    const std::string& language = candidate.kernel.language;
+    if (std::find(known.begin(), known.end(), language) != known.end()) continue;
+    throw Error(ErrorKind::bad_data,
+                fmt::format("candidate '{}' is written in '{}'; the task '{}' takes {} here", printable(candidate.name),
+                            printable(language), task.name, fmt::join(known, " and ")));
+  }
 }
 
 std::string bearer_of(const Request& request) {
@@ -98,6 +125,10 @@ struct MeasureServer::Impl {
     http.set_write_timeout(std::chrono::milliseconds(static_cast<std::int64_t>(1000 * options.read_timeout_s)));
     http.set_pre_routing_handler(
         [this](const Request& request, Response& response) { return screen(request, response); });
+    // What the library refuses by itself (no such path, too long a body) has no body of ours.
+    http.set_error_handler([](const Request&, Response& response) {
+      if (response.body.empty()) refuse(response, response.status, reason_of(response.status));
+    });
     http.set_exception_handler([](const Request&, Response& response, const std::exception_ptr& failure) {
       try {
         std::rethrow_exception(failure);
@@ -176,6 +207,7 @@ struct MeasureServer::Impl {
       return refuse(response, kTooLarge,
                     fmt::format("{} candidates in one job; at most {}", job.candidates.size(), options.max_candidates));
     }
+    check_languages(tasks[t], job.candidates);
     std::vector<MeasureRequest> requests;
     for (Candidate& candidate : job.candidates) requests.push_back({&tasks[t], std::move(candidate), job.fresh});
     const json known = {{"id", job.id}, {"candidates", requests.size()}};
@@ -205,10 +237,14 @@ struct MeasureServer::Impl {
   }
 };
 
+std::string url_of(const std::string& address, int port) {
+  const bool is_ipv6 = address.find(':') != std::string::npos;
+  return fmt::format("http://{}{}{}:{}", is_ipv6 ? "[" : "", address, is_ipv6 ? "]" : "", port);
+}
+
 MeasureServer::MeasureServer(Measurer& measurer, std::vector<TaskPack> tasks, const ServeOptions& options) {
-  if (options.token.size() < kMinTokenLength) {
-    throw Error(ErrorKind::usage, fmt::format("a token needs at least {} characters", kMinTokenLength));
-  }
+  const std::string fault = fault_of_token(options.token);
+  if (!fault.empty()) throw Error(ErrorKind::usage, "the token is no good: " + fault);
   impl_ = std::make_unique<Impl>(measurer, std::move(tasks), options);
   impl_->set_up_limits();
   impl_->set_up_routes();
@@ -218,9 +254,9 @@ MeasureServer::MeasureServer(Measurer& measurer, std::vector<TaskPack> tasks, co
     impl_->port = options.port;
   }
   if (impl_->port <= 0) {
-    throw Error(ErrorKind::environment, fmt::format("cannot listen on {}:{}: is the port taken, or the address not one "
+    throw Error(ErrorKind::environment, fmt::format("cannot listen on {}: is the port taken, or the address not one "
                                                     "of this machine?",
-                                                    options.address, options.port));
+                                                    url_of(options.address, options.port)));
   }
 }
 

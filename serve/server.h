@@ -7,25 +7,28 @@
 
 #include "measure/measurer.h"
 #include "serve/job_board.h"
+#include "serve/protocol.h"
 
 namespace kc {
 
 struct ServeOptions {
   std::string address = "127.0.0.1";
   int port = 0;       // 0: any free one
-  std::string token;  // that clients must send; at least kMinTokenLength characters
-  std::size_t max_body_bytes = std::size_t{16} << 20;
+  std::string token;  // that clients must send; see fault_of_token
+  std::size_t max_body_bytes = kMaxJobBytes;
   std::size_t max_candidates = 512;  // of one job
   std::size_t threads = 16;          // requests at a time; others wait
   double read_timeout_s = 10;        // for a client to send the next bytes, or to take them
   double longest_wait_s = 20;        // of a poll that waits for results
   JobLimits jobs;
 };
-inline constexpr std::size_t kMinTokenLength = 16;
+
+// http://HOST:PORT, with an IPv6 address in brackets.
+std::string url_of(const std::string& address, int port);
 
 class MeasureServer {
  public:
-  // Binds; Error{environment} when the port is taken, Error{usage} for a token that is too short. `measurer` must
+  // Binds; Error{environment} when the port is taken, Error{usage} for a token that is none. `measurer` must
   // outlive the server. `tasks` as the device sees them (pack_for_device).
   MeasureServer(Measurer& measurer, std::vector<TaskPack> tasks, const ServeOptions& options);
   ~MeasureServer();

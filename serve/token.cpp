@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -36,6 +37,16 @@ void make_token_file(const std::filesystem::path& file) {
 
 }  // namespace
 
+std::string fault_of_token(const std::string& token) {
+  if (token.size() < kMinTokenLength) {
+    return fmt::format("it has {} characters, and a token needs at least {}", token.size(), kMinTokenLength);
+  }
+  const bool plain = std::all_of(token.begin(), token.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (!plain) return "it holds other characters than printable ASCII, which no client could send";
+  if (token.front() == ' ' || token.back() == ' ') return "it begins or ends with a space, which no client could send";
+  return "";
+}
+
 std::string read_token_file(const std::filesystem::path& file, bool make) {
   if (make && !std::filesystem::exists(file)) make_token_file(file);
   struct stat info{};
@@ -43,11 +54,21 @@ std::string read_token_file(const std::filesystem::path& file, bool make) {
     throw Error(ErrorKind::bad_data,
                 fmt::format("no token file {}: copy the one that `measure serve` made", file.string()));
   }
+  if (S_ISDIR(info.st_mode)) {
+    throw Error(ErrorKind::bad_data, fmt::format("{} is a folder, not a token file: name a file in it", file.string()));
+  }
   if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     throw Error(ErrorKind::bad_data, fmt::format("others may read the token file {}: chmod 600 it", file.string()));
   }
   const std::string text = read_file(file);
-  return text.substr(0, text.find_first_of("\r\n"));
+  std::string token = text.substr(0, text.find_first_of("\r\n"));
+  const std::string fault = fault_of_token(token);
+  if (fault.empty()) return token;
+  throw Error(
+      ErrorKind::bad_data,
+      fmt::format("the first line of the token file {} is no token: {}; name another file: `measure serve` makes "
+                  "one that is not there",
+                  file.string(), fault));
 }
 
 bool tokens_equal(const std::string& given, const std::string& expected) {

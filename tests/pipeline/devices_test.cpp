@@ -80,10 +80,10 @@ TEST(DeviceNames, ABudgetEndsALabellingEarlyAndKeepsItsLabels) {
 
 TEST(RemoteToken, ComesFromTheFileOrTheEnvironment) {
   const TempFolder folder;
-  const auto file = folder.write("token", "from the file\n");
+  const auto file = folder.write("token", "from the token file\n");
   std::filesystem::permissions(file, std::filesystem::perms::owner_read);
   ::setenv("KERNELCAST_TOKEN", "from the environment", 1);
-  EXPECT_EQ(remote_token(file.string()), "from the file");
+  EXPECT_EQ(remote_token(file.string()), "from the token file");
   EXPECT_EQ(remote_token(""), "from the environment");
   ::unsetenv("KERNELCAST_TOKEN");
   EXPECT_EQ(remote_token(""), "");

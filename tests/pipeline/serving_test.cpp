@@ -17,6 +17,7 @@ namespace kc::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kMeasure = std::string(KC_BIN_DIR) + "/measure";
 const std::string kTasks = std::string(KC_SOURCE_DIR) + "/tasks/softmax";
@@ -71,6 +72,25 @@ TEST(Serving, AClientLabelsWithAnotherProcessesDevice) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(read_store(folder / "labels.h5").measurements.size(), 30U);
   EXPECT_EQ(read_store(folder / "labels.h5").measurements[0].provenance.device, "fake");
+}
+
+TEST(Serving, WhatCannotBeServedIsAnErrorOfUsage) {
+  const TempFolder folder;
+  const auto fault = [&](const std::string& device, const std::string& address) {
+    const ProgramCall call{"measure",
+                           {"serve", "--device", device, "--address", address, "--port", "0", "--tasks", kTasks,
+                            "--token-file", (folder / "token").string()},
+                           60};
+    const ProgramResult result = run_program(call);
+    EXPECT_EQ(result.exit_code, 2) << device << " at '" << address << "': " << result.err;
+    return result.err;
+  };
+  for (const char* device : {"http://127.0.0.1:8377", "fake,http://127.0.0.1:8377"}) {
+    EXPECT_THAT(fault(device, "127.0.0.1"), HasSubstr("that other server's address themselves"));
+  }
+  EXPECT_THAT(fault("fake", ""), HasSubstr("--address"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "token"));
+  EXPECT_THAT(run_program({"measure", {"serve", "--help"}}).out, Not(HasSubstr("http://HOST:PORT")));
 }
 
 // Two namespaces with a virtual cable between them; taken away at the end.

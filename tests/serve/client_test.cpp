@@ -11,6 +11,7 @@
 namespace kc::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class ClientTest : public ::testing::Test {
@@ -43,6 +44,32 @@ TEST_F(ClientTest, ARemoteDeviceAnswersLikeTheDeviceItself) {
   }
   EXPECT_EQ(remote->provenance(task_).device, "fake");
   EXPECT_EQ(remote->kind(), "host");
+}
+
+TEST_F(ClientTest, LongSourcesGoInSeveralJobs) {
+  const auto device = make_fake_measurer();
+  const RunningServer server(*device, {task_});
+  const auto remote = make_remote_measurer(server.url(), impatient());
+  auto requests = fake_requests(task_, 6);
+  // Of these bytes each takes two in JSON.
+  for (MeasureRequest& request : requests) request.candidate.kernel.source.append(2'500'000, '"');
+  EXPECT_EQ(remote->measure(requests, {}, {}).size(), 6);
+}
+
+TEST_F(ClientTest, ACandidateThatNoServerTakesIsNamedBeforeAnyIsMeasured) {
+  const auto device = make_fake_measurer();
+  const RunningServer server(*device, {task_});
+  const auto remote = make_remote_measurer(server.url(), impatient());
+  int measured = 0;
+  const auto count = [&](auto, auto&) { ++measured; };
+  auto requests = fake_requests(task_, 3);
+  requests[2].candidate.kernel.source.assign(kMaxJobBytes, 'x');
+  EXPECT_ERROR(remote->measure(requests, count, {}), ErrorKind::bad_data,
+               AllOf(HasSubstr("'affine'"), HasSubstr("'kernel 2.cpp'"), HasSubstr("16777"), HasSubstr("at most")));
+  requests[2].candidate.kernel.source = "\xFF";
+  EXPECT_ERROR(remote->measure(requests, count, {}), ErrorKind::bad_data,
+               AllOf(HasSubstr("'affine'"), HasSubstr("'kernel 2.cpp'"), HasSubstr("UTF-8")));
+  EXPECT_EQ(measured, 0);
 }
 
 TEST_F(ClientTest, TheCacheOfTheServerDoesNotAnswerWhatIsToBeFresh) {
@@ -94,10 +121,13 @@ TEST_F(ClientTest, FaultsOfTheTransportAreClear) {
   const std::string gone = "http://127.0.0.1:" + std::to_string(port);
   EXPECT_ERROR(make_remote_measurer(gone, impatient())->measure(fake_requests(task_, 1), {}, {}),
                ErrorKind::environment, HasSubstr("out of reach"));
-  for (const char* url :
-       {"http://", "http://host", "https://host:1", "http://host:1/path", "http://a b:1", "http://h:123456"}) {
+  for (const char* url : {"http://", "http://host", "https://host:1", "http://host:1/path", "http://a b:1",
+                          "http://h:123456", "http://h:99999", "http://h:65536", "http://h:0"}) {
     EXPECT_ERROR(make_remote_measurer(url, impatient()), ErrorKind::usage, HasSubstr("http://HOST:PORT"));
   }
+  RemoteOptions injected = impatient();
+  injected.token = "a token of the tests\r\nX-Other: 1";
+  EXPECT_ERROR(make_remote_measurer(gone, injected), ErrorKind::usage, HasSubstr("printable ASCII"));
 }
 
 TEST_F(ClientTest, AServerThatIsSomethingElseIsAnError) {
@@ -110,8 +140,9 @@ TEST_F(ClientTest, AServerThatIsSomethingElseIsAnError) {
   std::jthread thread([&] { other.listen_after_bind(); });
   while (!other.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const auto remote = make_remote_measurer("http://127.0.0.1:" + std::to_string(port), impatient());
-  EXPECT_THROW(remote->measure(fake_requests(task_, 1), {}, {}), Error);
-  EXPECT_THROW(remote->provenance(task_), Error);
+  const auto foreign = HasSubstr("is another program at that port?");
+  EXPECT_ERROR(remote->measure(fake_requests(task_, 1), {}, {}), ErrorKind::environment, foreign);
+  EXPECT_ERROR(remote->provenance(task_), ErrorKind::environment, foreign);
   other.stop();
 }
 
@@ -127,8 +158,7 @@ TEST_F(ClientTest, AnAnswerThatIsNestedWithoutEndIsAnError) {
     std::jthread thread([&] { other.listen_after_bind(); });
     while (!other.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     const auto remote = make_remote_measurer("http://127.0.0.1:" + std::to_string(port), impatient());
-    EXPECT_ERROR(remote->provenance(task_), status == 500 ? ErrorKind::environment : ErrorKind::bad_data,
-                 HasSubstr("nested too deep"));
+    EXPECT_ERROR(remote->provenance(task_), ErrorKind::environment, HasSubstr("nested too deep"));
     other.stop();
   }
 }

@@ -11,6 +11,7 @@
 namespace kc::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(Protocol, AMeasurementComesBackAsItWasSent) {
@@ -68,6 +69,22 @@ TEST(Protocol, RubbishIsRefusedWithTheField) {
   EXPECT_ERROR(job_of(to_text(empty)), ErrorKind::bad_data, HasSubstr("candidates"));
 }
 
+TEST(Protocol, FaultsOfTypesNameTheKeyAndTheCandidate) {
+  const auto with = [](const std::string& key, const nlohmann::json& value) {
+    nlohmann::json text = nlohmann::json::parse(to_text(job()));
+    text["candidates"].push_back(text["candidates"][0]);
+    text["candidates"][1][key] = value;
+    return text.dump();
+  };
+  for (const char* key : {"name", "source", "parameters", "is_seed", "prologue"}) {
+    EXPECT_ERROR(job_of(with(key, 7)), ErrorKind::bad_data,
+                 AllOf(HasSubstr("candidate 2"), HasSubstr("'" + std::string(key) + "'"), HasSubstr("number")));
+  }
+  nlohmann::json fresh = nlohmann::json::parse(to_text(job()));
+  fresh["fresh"] = "yes";
+  EXPECT_ERROR(job_of(fresh.dump()), ErrorKind::bad_data, HasSubstr("'fresh': type must be boolean, but is string"));
+}
+
 TEST(Protocol, DeeplyNestedTextIsOnlyRubbish) {
   EXPECT_ERROR(job_of(std::string(1'000'000, '[')), ErrorKind::bad_data, ::testing::_);
   EXPECT_ERROR(job_of(std::string(1'000'000, '[') + std::string(1'000'000, ']')), ErrorKind::bad_data, ::testing::_);
@@ -76,7 +93,10 @@ TEST(Protocol, DeeplyNestedTextIsOnlyRubbish) {
 TEST(Protocol, OnlyUtf8Travels) {
   JobText bad = job();
   bad.candidates[0].kernel.source = "\xFF\xFE";
-  EXPECT_ERROR(to_text(bad), ErrorKind::bad_data, HasSubstr("UTF-8"));
+  EXPECT_ERROR(to_text(bad), ErrorKind::bad_data,
+               AllOf(HasSubstr("UTF-8"), HasSubstr("'affine'"), HasSubstr("'k.cpp T=1'")));
+  bad.candidates[0].name = "caf\xE9.cpp";
+  EXPECT_ERROR(to_text(bad), ErrorKind::bad_data, HasSubstr("'caf\\xe9.cpp'"));
 }
 
 TEST(Protocol, AFingerprintFollowsWhatJudgesACandidate) {
@@ -101,6 +121,31 @@ TEST(Token, AFileIsMadeForItsOwnerOnlyAndReadBack) {
                                std::filesystem::perm_options::add);
   EXPECT_ERROR(read_token_file(folder / "token"), ErrorKind::bad_data, HasSubstr("chmod"));
   EXPECT_ERROR(read_token_file(folder / "absent"), ErrorKind::bad_data, HasSubstr("absent"));
+}
+
+TEST(Token, AFileThatHoldsNoneIsNamed) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "sub");
+  EXPECT_ERROR(read_token_file(folder / "sub", true), ErrorKind::bad_data,
+               AllOf(HasSubstr("sub"), HasSubstr("folder")));
+  const auto fault = [&](const std::string& text) {
+    folder.write("token", text);
+    std::filesystem::permissions(folder / "token", std::filesystem::perms::owner_read);
+    try {
+      read_token_file(folder / "token");
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(fault("exactly 16 chars\nmore"), "");
+  for (const char* text : {"", "short\n", "only 15 letters"})
+    EXPECT_THAT(fault(text), AllOf(HasSubstr((folder / "token").string()), HasSubstr("at least 16")));
+  for (const std::string& text : {std::string("0123456789abcdef\0x", 18), std::string("0123456789abcd\xC3\xA9\xC3\xA9"),
+                                  std::string("0123456789abcdef\tx")}) {
+    EXPECT_THAT(fault(text), AllOf(HasSubstr((folder / "token").string()), HasSubstr("printable ASCII")));
+  }
+  EXPECT_THAT(fault("0123456789abcdef \n"), HasSubstr("space"));
 }
 
 TEST(Token, IsComparedWhole) {

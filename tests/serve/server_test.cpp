@@ -15,6 +15,7 @@ namespace kc::test {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class ServerTest : public ::testing::Test {
@@ -117,6 +118,17 @@ TEST_F(ServerTest, RubbishIsAFourHundred) {
   expect_alive();
 }
 
+TEST_F(ServerTest, WhatIsRefusedSaysWhy) {
+  const auto error_of = [](const httplib::Result& result) {
+    const json body = json::parse(result->body, nullptr, false);
+    return body.is_object() ? body.value("error", "") : "no JSON: " + result->body;
+  };
+  EXPECT_THAT(error_of(http_.Get("/nothing")), HasSubstr("no such path"));
+  EXPECT_THAT(error_of(http_.Get("/v1/jobs/unknown-job")), HasSubstr("no such job"));
+  EXPECT_THAT(error_of(http_.Post("/v1/jobs", job(1) + std::string(30000, ' '), "application/json")),
+              HasSubstr("too long"));
+}
+
 TEST_F(ServerTest, QueriesOfTheWrongFormAreRefused) {
   post(job(1));
   for (const char* query : {"from=-1", "from=x", "from=99999999999999999999", "wait_ms=1e9", "from="}) {
@@ -127,6 +139,28 @@ TEST_F(ServerTest, QueriesOfTheWrongFormAreRefused) {
 TEST_F(ServerTest, AnotherTaskOfThatNameIsRefused) {
   const std::string other = replaced(job(1), task_fingerprint(task_), std::string(64, '0'));
   EXPECT_EQ(post(other), 409);
+}
+
+TEST_F(ServerTest, ALanguageThatTheTaskDoesNotTakeIsRefused) {
+  const auto send = [&](TaskPack& task, const std::string& language) {
+    task.name = "of a device";
+    const RunningServer server(*device_, {task}, small());
+    httplib::Client http("127.0.0.1", server.port());
+    http.set_bearer_token_auth(kToken);
+    JobText text{"0123456789", task.name, task_fingerprint(task), {}};
+    for (const MeasureRequest& request : fake_requests(task, 2)) text.candidates.push_back(request.candidate);
+    text.candidates[1].kernel.language = language;
+    const auto result = http.Post("/v1/jobs", to_text(text), "application/json");
+    return std::to_string(result->status) + " " + result->body;
+  };
+  for (const char* language : {"cpp", "c"}) EXPECT_THAT(send(task_, language), HasSubstr("201"));
+  for (const char* language : {"cuda", "fortran", ""})
+    EXPECT_THAT(send(task_, language), AllOf(HasSubstr("400"), HasSubstr("'kernel 1.cpp'"), HasSubstr("cpp and c")));
+  TaskPack gpu = task_;
+  gpu.seed.language = "cuda";
+  EXPECT_THAT(send(gpu, "cpp"), AllOf(HasSubstr("400"), HasSubstr("'kernel 0.cpp'"), HasSubstr("takes cuda")));
+  gpu.seed.language = "opencl";
+  EXPECT_THAT(send(gpu, "fortran"), HasSubstr("201")) << "what a device of such tasks takes is not known";
 }
 
 TEST_F(ServerTest, BytesThatAreNoHttpHarmNobody) {
@@ -184,6 +218,11 @@ TEST(ServerLimits, AShortTokenAndATakenPortAreErrors) {
   options.token = kToken;
   options.port = server.port();
   EXPECT_ERROR(MeasureServer(*device, {}, options), ErrorKind::environment, HasSubstr(std::to_string(server.port())));
+}
+
+TEST(ServerLimits, AnAddressOfManyColonsStandsInBrackets) {
+  EXPECT_EQ(url_of("127.0.0.1", 80), "http://127.0.0.1:80");
+  EXPECT_EQ(url_of("::1", 80), "http://[::1]:80");
 }
 
 }  // namespace
