@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "serve/protocol.h"
+#include "serve/served_tasks.h"
 #include "serve/token.h"
 
 namespace kc {
@@ -43,26 +44,6 @@ std::string reason_of(int status) {
   if (status == kNotFound) return "no such path here: this is `measure serve` of Kernelcast";
   if (status == kTooLarge) return "the request is too long: send fewer candidates in one job";
   return "the request was not understood";
-}
-
-// On the host C and C++ stand beside each other; device code is CUDA. A task in another language tells us nothing.
-std::vector<std::string> languages_of(const TaskPack& task) {
-  if (task.seed.language == "cpp" || task.seed.language == "c") return {"cpp", "c"};
-  if (task.seed.language == "cuda") return {"cuda"};
-  return {};
-}
-
-// Error{bad_data}: the device would compile whatever it does not know as its own language.
-void check_languages(const TaskPack& task, const std::vector<Candidate>& candidates) {
-  const std::vector<std::string> known = languages_of(task);
-  if (known.empty()) return;
-  for (const Candidate& candidate : candidates) {
-    const std::string& language = candidate.kernel.language;
-    if (std::find(known.begin(), known.end(), language) != known.end()) continue;
-    throw Error(ErrorKind::bad_data,
-                fmt::format("candidate '{}' is written in '{}'; the task '{}' takes {} here", printable(candidate.name),
-                            printable(language), task.name, fmt::join(known, " and ")));
-  }
 }
 
 std::string bearer_of(const Request& request) {
@@ -98,14 +79,15 @@ json view_json(const JobView& view, std::size_t from) {
 }  // namespace
 
 struct MeasureServer::Impl {
+  // From here on the board's thread has the device to itself.
   Impl(Measurer& device, std::vector<TaskPack> packs, const ServeOptions& wanted)
-      : measurer(device), tasks(std::move(packs)), options(wanted), board(measurer, wanted.jobs) {
-    for (const TaskPack& task : tasks) fingerprints.push_back(task_fingerprint(task));
-  }
+      : tasks(served_tasks(device, std::move(packs))),
+        kind(device.kind()),
+        options(wanted),
+        board(device, wanted.jobs) {}
 
-  Measurer& measurer;
-  std::vector<TaskPack> tasks;
-  std::vector<std::string> fingerprints;
+  std::vector<ServedTask> tasks;
+  std::string kind;
   ServeOptions options;
   JobBoard board;
   httplib::Server http;
@@ -162,7 +144,7 @@ struct MeasureServer::Impl {
       const BoardCounts counts = board.counts();
       answer(response, kOk,
              {{"protocol", kServeProtocol},
-              {"kind", measurer.kind()},
+              {"kind", kind},
               {"waiting", counts.waiting},
               {"kept", counts.kept},
               {"measured", counts.measured}});
@@ -183,21 +165,23 @@ struct MeasureServer::Impl {
 
   std::size_t find_task(const std::string& name) const {
     const auto found =
-        std::find_if(tasks.begin(), tasks.end(), [&](const TaskPack& task) { return task.name == name; });
+        std::find_if(tasks.begin(), tasks.end(), [&](const ServedTask& task) { return task.pack.name == name; });
     return static_cast<std::size_t>(found - tasks.begin());
   }
 
   void describe_task(const std::string& name, Response& response) const {
     const std::size_t t = find_task(name);
     if (t == tasks.size()) return refuse(response, kNotFound, fmt::format("the server has no task '{}'", name));
-    answer(response, kOk, {{"fingerprint", fingerprints[t]}, {"provenance", to_json(measurer.provenance(tasks[t]))}});
+    const ServedTask& task = tasks[t];
+    if (!task.provenance) return refuse(response, kNotFound, task.fault);
+    answer(response, kOk, {{"fingerprint", task.fingerprint}, {"provenance", to_json(*task.provenance)}});
   }
 
   void submit(const Request& request, Response& response) {
     JobText job = job_of(request.body);
     const std::size_t t = find_task(job.task);
     if (t == tasks.size()) return refuse(response, kNotFound, fmt::format("the server has no task '{}'", job.task));
-    if (job.fingerprint != fingerprints[t]) {
+    if (job.fingerprint != tasks[t].fingerprint) {
       return refuse(
           response, kConflict,
           fmt::format("the task '{}' is not the same on both sides (task.yaml, reference, seed or devices differ)",
@@ -207,9 +191,9 @@ struct MeasureServer::Impl {
       return refuse(response, kTooLarge,
                     fmt::format("{} candidates in one job; at most {}", job.candidates.size(), options.max_candidates));
     }
-    check_languages(tasks[t], job.candidates);
+    check_languages(tasks[t].pack, job.candidates);
     std::vector<MeasureRequest> requests;
-    for (Candidate& candidate : job.candidates) requests.push_back({&tasks[t], std::move(candidate), job.fresh});
+    for (Candidate& candidate : job.candidates) requests.push_back({&tasks[t].pack, std::move(candidate), job.fresh});
     const json known = {{"id", job.id}, {"candidates", requests.size()}};
     switch (board.submit(job.id, sha256_hex(request.body), std::move(requests))) {
       case Submission::accepted:

@@ -28,8 +28,9 @@ std::string url_of(const std::string& address, int port);
 
 class MeasureServer {
  public:
-  // Binds; Error{environment} when the port is taken, Error{usage} for a token that is none. `measurer` must
-  // outlive the server. `tasks` as the device sees them (pack_for_device).
+  // Binds; Error{environment} when the port is taken, Error{usage} for a token that is none, and what served_tasks
+  // throws. `measurer` must outlive the server, which asks it nothing beside a measurement. `tasks` as the device sees
+  // them (pack_for_device).
   MeasureServer(Measurer& measurer, std::vector<TaskPack> tasks, const ServeOptions& options);
   ~MeasureServer();
   MeasureServer(const MeasureServer&) = delete;

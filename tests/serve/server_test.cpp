@@ -188,6 +188,33 @@ TEST_F(ServerTest, ClientsThatHangUpOrSaySoLittleHoldNobodyUp) {
   expect_alive();
 }
 
+// Devices are not thread-safe, and clients ask while one measures.
+TEST(ServerLimits, QuestionsOfClientsDoNotReachTheDevice) {
+  class Counting : public Measurer {
+   public:
+    std::vector<Measurement> measure(std::span<const MeasureRequest> requests, const OnResult&,
+                                     std::stop_token) override {
+      return std::vector<Measurement>(requests.size());
+    }
+    Provenance provenance(const TaskPack& task) const override {
+      if (++asked > 1) throw Error(ErrorKind::bad_data, "holds no measurement of the task " + task.name);
+      return {};
+    }
+    mutable int asked = 0;
+  };
+  Counting device;
+  const TaskFiles files;
+  TaskPack known = load_task_pack(files.path()), unknown = known;
+  unknown.name = "unknown";
+  const RunningServer server(device, {known, unknown});
+  for (int i = 0; i < 2; ++i) {
+    const auto client = make_remote_measurer(server.url(), impatient());
+    EXPECT_NO_THROW(client->provenance(known));
+    EXPECT_ERROR(client->provenance(unknown), ErrorKind::bad_data, HasSubstr("holds no measurement of the task"));
+  }
+  EXPECT_EQ(device.asked, 2);
+}
+
 TEST(ServerLimits, AFullQueueAsksToComeBack) {
   const TaskFiles files;
   const TaskPack task = load_task_pack(files.path());
