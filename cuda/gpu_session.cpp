@@ -66,7 +66,7 @@ void GpuSession::make_check_sets() {
   for (CaseSets& sets_of_case : cases_) {
     InputPool& pool = *sets_of_case.pool;
     const auto start = std::chrono::steady_clock::now();
-    pool.ensure(count);
+    pool.ensure(count, stop_);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     const auto bytes = static_cast<double>(pool.input_layout().bytes + expected_size(pool.check()));
     const double by_memory = static_cast<double>(options_.input_memory_mb << 20) / (sets * bytes);
@@ -144,7 +144,9 @@ class GpuSession::Bench : public LabelBench {
     return std::clamp<std::size_t>(std::min(kTurnBytes / bytes, kQueuedSteps / steps), 1,
                                    session_.cases_[c].most_launches);
   }
-  void ensure_sets(std::size_t c, std::size_t count) override { session_.cases_[c].pool->ensure(count); }
+  void ensure_sets(std::size_t c, std::size_t count) override {
+    session_.cases_[c].pool->ensure(count, session_.stop_);
+  }
   double overhead_ns(std::size_t c) const override { return overheads_[c][0] + overheads_[c][1]; }
 
   std::optional<TimingFailure> next_process() override {

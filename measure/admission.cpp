@@ -176,7 +176,7 @@ void admit_task(const TaskPack& task, const HostOptions& options, const std::sto
   const CorePair cores = choose_cores();
   const DeviceLock lock(stop);
   const TimingThread timing_thread(task.threads > 1 ? -1 : cores.harness, options.real_time && task.threads == 1);
-  Session session(environment, host_task, cores, RngStream(secret_seed()));
+  Session session(environment, host_task, cores, RngStream(secret_seed()), stop);
   for (std::size_t c = 0; c < session.pools().size(); ++c) {
     throw_if_stopped(stop);
     Admission admission(task, *session.pools()[c]);
@@ -185,7 +185,7 @@ void admit_task(const TaskPack& task, const HostOptions& options, const std::sto
     admission.refuse_coarse_inputs();
     admission.warn_about_exact_results();
     admission.require_dependence_on_inputs();
-    admission.warn_about_loose_tolerance(session.seed_share_of_tolerance(c));
+    admission.warn_about_loose_tolerance(session.seed_share_of_tolerance(c, stop));
   }
 }
 
