@@ -230,6 +230,9 @@ HostOptions read_host_options(Config& config) {
                                       "not free for others"});
   o.sandbox = s.choice("sandbox", o.sandbox, {"auto", "require", "off"},
                        {.meaning = "isolation of candidates: what there is, all of it, or none"});
+  for (const auto& [key, program] : {std::pair("compiler", o.compiler), {"c_compiler", o.c_compiler}}) {
+    if (program.empty()) s.fault(key, "is empty; expected a program: a path or a name on PATH");
+  }
   if (o.max_rounds < o.min_rounds) s.fault("max_rounds", "is below min_rounds");
   return o;
 }
