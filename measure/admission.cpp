@@ -167,6 +167,20 @@ class Admission {
   InputPool& pool_;
 };
 
+// Who lists a source twice meant another one, and would measure each of its kernels twice.
+std::vector<TaskFinding> find_twins(const TaskPack& task) {
+  std::vector<TaskFinding> findings;
+  for (auto b = task.sources.begin(); b != task.sources.end(); ++b) {
+    const auto a = std::find_if(task.sources.begin(), b, [&](const CandidateSource& source) {
+      return source.text == b->text && source.tunables == b->tunables && source.constraints == b->constraints;
+    });
+    if (a == b) continue;
+    findings.push_back({b->file, "a source of its own", "the same as " + a->file,
+                        "listed twice among the candidates of task.yaml: remove one"});
+  }
+  return findings;
+}
+
 }  // namespace
 
 void admit_task(const TaskPack& task, const HostOptions& options, const std::stop_token& stop) {
@@ -200,6 +214,7 @@ TaskCheck check_task(const TaskPack& task, const HostOptions& options, std::stop
   const auto measurer = make_host_measurer(options, secret_seed());
   const std::vector<Measurement> results = measurer->measure(requests, {}, stop);
   TaskCheck check;
+  check.findings = find_twins(task);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::string expected = requests[i].candidate.expect.empty() ? "ok" : requests[i].candidate.expect;
     const std::string got(name_of(results[i].status));
