@@ -208,8 +208,12 @@ void name_instances(ExtractedDevice& device) {
   device.instances.assign(names.begin(), names.end());
 }
 
-Expected<ExtractedDevice, std::string> extract_from_cuda(const std::string& text) {
+// `whose`: lines, in words.
+Expected<ExtractedDevice, std::string> extract_from_cuda(const std::string& text, const char* whose) {
   if (auto fault = fault_of_size(text)) return Unexpected(std::move(*fault));
+  if (const auto line = endless_line(text)) {
+    return Unexpected(fmt::format("a comment or a literal begins in line {}{} and never ends", *line, whose));
+  }
   ExtractedDevice device;
   Collected collected;
   collect(text, collected);
@@ -247,7 +251,7 @@ Expected<ExtractedDevice, std::string> extract_device_code(std::string_view text
   if (auto fault = fault_of_size(text)) return Unexpected(std::move(*fault));
   const std::string source(text);
   const bool is_python = has_import(source);
-  if (!is_python) return extract_from_cuda(source);
+  if (!is_python) return extract_from_cuda(source, "");
   std::string joined;
   std::vector<PythonText> device;
   std::vector<PythonText> pieces;  // of a kernel whose body is another text
@@ -265,7 +269,7 @@ Expected<ExtractedDevice, std::string> extract_device_code(std::string_view text
       return Unexpected(std::string("a Triton kernel, not CUDA"));
     return Unexpected(std::string("no device code: it calls operations of PyTorch"));
   }
-  return extract_from_cuda(joined);
+  return extract_from_cuda(joined, " of the device code");
 }
 
 }  // namespace kc

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cuda/gpu_speed_limit.h"
+#include "measure/memory_need.h"
 #include "measure/precision.h"
 #include "measure/session.h"
 #include "measure/statistics.h"
@@ -24,7 +25,9 @@ constexpr double kHarnessTurnNs = 1e6;     // the same by the harness's clock: o
 constexpr double kThrottled = 0.75;        // of the highest clock seen
 constexpr double kSetSeconds = 5;          // of the reference, for the input sets of a session
 
-RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& folder) {
+RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& folder, std::int64_t seeds) {
+  // Before anything is mapped.
+  require_memory(pack, {.sets = check_set_count(pack, seeds) + kFewestRounds, .processes = 0}, usable_memory());
   const ArenaSizes sizes = arena_sizes(pack, reference_outputs(pack));
   RunnerSpec spec;
   spec.folder = folder;
@@ -46,7 +49,7 @@ GpuSession::GpuSession(const CudaOptions& options, const CompileEnvironment& env
       rng_(rng.child("session")),
       stop_(std::move(stop)),
       others_(backend.monitor ? foreign_processes(*backend.monitor, options.index) : std::vector<unsigned>{}),
-      reference_(environment, reference_spec(*task.pack, task.reference_folder)) {
+      reference_(environment, reference_spec(*task.pack, task.reference_folder, options.correctness_seeds)) {
   if (const auto failure = reference_.wait_until_loaded()) {
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));
   }
@@ -66,7 +69,7 @@ void GpuSession::make_check_sets() {
   for (CaseSets& sets_of_case : cases_) {
     InputPool& pool = *sets_of_case.pool;
     const auto start = std::chrono::steady_clock::now();
-    pool.ensure(count);
+    pool.ensure(count, stop_);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     const auto bytes = static_cast<double>(pool.input_layout().bytes + expected_size(pool.check()));
     const double by_memory = static_cast<double>(options_.input_memory_mb << 20) / (sets * bytes);
@@ -144,7 +147,7 @@ class GpuSession::Bench : public LabelBench {
     return std::clamp<std::size_t>(std::min(kTurnBytes / bytes, kQueuedSteps / steps), 1,
                                    session_.cases_[c].most_launches);
   }
-  void ensure_sets(std::size_t c, std::size_t count) override { session_.cases_[c].pool->ensure(count); }
+  void ensure_sets(std::size_t c, std::size_t n) override { session_.cases_[c].pool->ensure(n, session_.stop_); }
   double overhead_ns(std::size_t c) const override { return overheads_[c][0] + overheads_[c][1]; }
 
   std::optional<TimingFailure> next_process() override {

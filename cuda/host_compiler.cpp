@@ -16,8 +16,8 @@
 namespace kc {
 
 std::optional<std::string> host_fault(const std::string& log) {
-  if (log.find("File size limit exceeded") != std::string::npos) {
-    return "the host part is too large: what it is compiled to is beyond measure.output_limit_mb";
+  if (log.find(kBeyondOutputLimit) != std::string::npos) {
+    return fmt::format("the host part is too large: what it is compiled to is beyond {}", kBeyondOutputLimit);
   }
   if (log.find(fmt::format("required symbol `{}' not defined", kHostFunction)) != std::string::npos) {
     return fmt::format("the host part defines no function `{}` with the prototype `{}`", kHostFunction, kHostPrototype);

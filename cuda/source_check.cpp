@@ -144,25 +144,33 @@ class RawStrings {
     const std::string close = ")" + std::string(text_.substr(at + 1, open - at - 1)) + "\"";
     const std::size_t end = text_.find(close, open);
     if (end != std::string_view::npos) return end + close.size() - at;
+    if (!endless_) endless_ = at;
     ++searches_;  // to the end of the text, in vain
     return 0;
   }
+
+  // Where the first one begins that has no end.
+  std::optional<std::size_t> endless() const { return endless_; }
 
  private:
   static constexpr int kMostSearches = 64;
   std::string_view text_;
   int searches_ = 0;
+  std::optional<std::size_t> endless_;
 };
 
-// Blanks one character after another, keeping line ends; `keep_text` keeps string literals.
-std::string blank(std::string_view text, bool keep_text) {
+// Blanks one character after another, keeping line ends; `keep_text` keeps string literals. `endless` becomes where a
+// comment or a literal begins that the text ends in.
+std::string blank(std::string_view text, bool keep_text, std::optional<std::size_t>* endless = nullptr) {
   std::string out;
   RawStrings raw_strings(text);
   Mode mode = Mode::code;
+  std::size_t begin = 0;  // of what is no code
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     const char next = i + 1 < text.size() ? text[i + 1] : '\0';
     const bool was_code = mode == Mode::code;
+    if (was_code) begin = i;
     if (was_code && c == '/' && (next == '/' || next == '*')) {
       mode = next == '/' ? Mode::line_comment : Mode::block_comment;
       out += "  ";
@@ -200,6 +208,10 @@ std::string blank(std::string_view text, bool keep_text) {
     const bool shown = mode == Mode::code || (keep_text && in_text) || c == '\n';
     out += shown ? c : ' ';
   }
+  if (endless != nullptr) {
+    *endless = raw_strings.endless();
+    if (mode != Mode::code && mode != Mode::line_comment) *endless = std::min(endless->value_or(begin), begin);
+  }
   return out;
 }
 
@@ -219,6 +231,13 @@ std::optional<Refusal> find_include_fault(const std::string& joined,
 }  // namespace
 
 std::string code_only(std::string_view source) { return blank(join_continued(source), false); }
+
+std::optional<int> endless_line(std::string_view source) {
+  const std::string joined = join_continued(source);
+  std::optional<std::size_t> at;
+  blank(joined, false, &at);
+  return at ? std::optional(line_of(joined, *at)) : std::nullopt;
+}
 
 std::string code_in_place(std::string_view source) {
   std::string joined(source);

@@ -28,4 +28,7 @@ std::string code_only(std::string_view source);
 // The same with every character at its place in `source`: a continued line is joined by blanks.
 std::string code_in_place(std::string_view source);
 
+// The line on which a comment or a literal begins that the source ends in, where there is one.
+std::optional<int> endless_line(std::string_view source);
+
 }  // namespace kc

@@ -167,6 +167,20 @@ class Admission {
   InputPool& pool_;
 };
 
+// Who lists a source twice meant another one, and would measure each of its kernels twice.
+std::vector<TaskFinding> find_twins(const TaskPack& task) {
+  std::vector<TaskFinding> findings;
+  for (auto b = task.sources.begin(); b != task.sources.end(); ++b) {
+    const auto a = std::find_if(task.sources.begin(), b, [&](const CandidateSource& source) {
+      return source.text == b->text && source.tunables == b->tunables && source.constraints == b->constraints;
+    });
+    if (a == b) continue;
+    findings.push_back({b->file, "a source of its own", "the same as " + a->file,
+                        "listed twice among the candidates of task.yaml: remove one"});
+  }
+  return findings;
+}
+
 }  // namespace
 
 void admit_task(const TaskPack& task, const HostOptions& options, const std::stop_token& stop) {
@@ -176,7 +190,7 @@ void admit_task(const TaskPack& task, const HostOptions& options, const std::sto
   const CorePair cores = choose_cores();
   const DeviceLock lock(stop);
   const TimingThread timing_thread(task.threads > 1 ? -1 : cores.harness, options.real_time && task.threads == 1);
-  Session session(environment, host_task, cores, RngStream(secret_seed()));
+  Session session(environment, host_task, cores, RngStream(secret_seed()), stop);
   for (std::size_t c = 0; c < session.pools().size(); ++c) {
     throw_if_stopped(stop);
     Admission admission(task, *session.pools()[c]);
@@ -185,7 +199,7 @@ void admit_task(const TaskPack& task, const HostOptions& options, const std::sto
     admission.refuse_coarse_inputs();
     admission.warn_about_exact_results();
     admission.require_dependence_on_inputs();
-    admission.warn_about_loose_tolerance(session.seed_share_of_tolerance(c));
+    admission.warn_about_loose_tolerance(session.seed_share_of_tolerance(c, stop));
   }
 }
 
@@ -200,6 +214,7 @@ TaskCheck check_task(const TaskPack& task, const HostOptions& options, std::stop
   const auto measurer = make_host_measurer(options, secret_seed());
   const std::vector<Measurement> results = measurer->measure(requests, {}, stop);
   TaskCheck check;
+  check.findings = find_twins(task);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::string expected = requests[i].candidate.expect.empty() ? "ok" : requests[i].candidate.expect;
     const std::string got(name_of(results[i].status));

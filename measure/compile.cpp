@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/interrupt.h"
@@ -31,7 +32,9 @@ constexpr std::uint64_t kSpareDisk = 64 << 20;  // a message alone proves nothin
 
 // A compiler may wait that much longer for a processor than it may use one: on a busy machine honest sources do.
 constexpr double kWaitShare = 4;
-constexpr const char* kOutOfTime = "CPU time limit exceeded";  // in g++'s words, when a part of it ends by SIGXCPU
+// In g++'s words, when a part of it ends by SIGXCPU or SIGXFSZ.
+constexpr const char* kOutOfTime = "CPU time limit exceeded";
+constexpr const char* kOutOfRoom = "File size limit exceeded";
 constexpr const char* kStandard = "-std=c++17";
 constexpr const char* kStandardOfC = "-std=c17";
 constexpr const char* kFixedFlags[] = {"-shared", "-fPIC"};
@@ -129,6 +132,23 @@ void read_output(Running& running) {
   }
 }
 
+// Which of our limits ended a part of the compiler, or nothing. Takes what it then says itself out of the log: it takes
+// that for its own fault, and asks for a report of it.
+std::string take_reached_limit(const HostOptions& options, std::string& log) {
+  const std::pair<const char*, std::string> limits[] = {
+      {kOutOfTime, fmt::format("the compiler was stopped after {} s of processor time\n", options.compile_timeout_s)},
+      {kOutOfRoom, fmt::format("the compiler was stopped because it wrote a file of more than {} MB "
+                               "({})\n",
+                               options.output_limit_mb, kBeyondOutputLimit)}};
+  for (const auto& [words, limit] : limits) {
+    const std::size_t at = log.find(words);
+    if (at == std::string::npos) continue;
+    log.resize(log.rfind('\n', at) + 1);  // 0 where there is no line before
+    return limit;
+  }
+  return "";
+}
+
 // The result once the compiler has ended or must be stopped.
 bool poll_result(const HostOptions& options, const CompileJob& job, Running& running, CompileResult& result) {
   read_output(running);
@@ -146,9 +166,7 @@ bool poll_result(const HostOptions& options, const CompileJob& job, Running& run
   const int status = running.process.status();
   result.ok = stopped.empty() && WIFEXITED(status) && WEXITSTATUS(status) == 0;
   if (result.ok) return true;
-  if (stopped.empty() && running.log.find(kOutOfTime) != std::string::npos) {
-    stopped = fmt::format("the compiler was stopped after {} s of processor time\n", options.compile_timeout_s);
-  }
+  if (stopped.empty()) stopped = take_reached_limit(options, running.log);
   if (stopped.empty() && WIFSIGNALED(status)) stopped = "the compiler ended with " + describe_end(status) + "\n";
   result.log = excerpt(stopped + running.log, job.folder);
   return true;

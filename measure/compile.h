@@ -39,6 +39,8 @@ struct CompileResult {
   std::string log;  // first characters of what the compiler said, and why it was stopped
 };
 
+// Stands in the log where the compiler was stopped for what it wrote.
+inline constexpr const char* kBeyondOutputLimit = "measure.output_limit_mb";
 inline constexpr std::size_t kLogExcerpt = 2000;
 inline constexpr const char* kLibraryName = "kernel.so";
 

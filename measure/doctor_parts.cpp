@@ -93,9 +93,9 @@ Trial try_timing(const HostOptions& options, const std::stop_token& stop) {
   const CorePair cores = choose_cores();
   const DeviceLock lock(stop);
   const TimingThread thread(cores.harness, options.real_time);
-  Session session(environment, task, cores, RngStream(1));
+  Session session(environment, task, cores, RngStream(1), stop);
   std::vector<double> noise;
-  for (int i = 0; i < kTrials; ++i) noise.push_back(session.measure_noise());
+  for (int i = 0; i < kTrials; ++i) noise.push_back(session.measure_noise(stop));
   return {median_of(noise), task.watch->remembered()};
 }
 

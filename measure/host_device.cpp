@@ -108,13 +108,13 @@ class HostMeasurer : public Measurer {
     const TimingThread timing_thread(pack.threads > 1 ? -1 : cores.harness,
                                      environment_.options.real_time && pack.threads == 1);
     // Taken out while it is used, so that one that threw is not used again.
-    std::optional<OpenSession> open = open_session(task, cores, requests.size());
-    note_noise(*open->session, pack);
+    std::optional<OpenSession> open = open_session(task, cores, requests.size(), stop);
+    note_noise(*open->session, pack, stop);
     for (std::size_t i = 0; i < requests.size(); ++i) {
       throw_if_stopped(stop);
       Measurement result;
       if (compiled[i].ok) {
-        result = open->session->measure(jobs[i].folder);
+        result = open->session->measure(jobs[i].folder, stop);
       } else {
         result.status = MeasurementStatus::compile_error;
         result.log = compiled[i].log;
@@ -132,7 +132,8 @@ class HostMeasurer : public Measurer {
 
   // The last call's session goes on where it may: a search that sends one candidate at a time would otherwise spend as
   // long on reference, seeds and inputs as on its labels.
-  std::optional<OpenSession> open_session(const HostTask& task, const CorePair& cores, std::size_t candidates) {
+  std::optional<OpenSession> open_session(const HostTask& task, const CorePair& cores, std::size_t candidates,
+                                          const std::stop_token& stop) {
     std::optional<OpenSession> last = std::exchange(last_session_, std::nullopt);
     const auto now = std::chrono::steady_clock::now();
     if (last && last->task == &task && last->cores == cores && last->thread == ::gettid() &&
@@ -141,17 +142,17 @@ class HostMeasurer : public Measurer {
       return last;
     }
     last.reset();  // its memory, before the next one takes its own
-    return OpenSession{&task, cores, ::gettid(),
-                       now,   0,     std::make_unique<Session>(environment_, task, cores, rng_.child(sessions_++))};
+    auto session = std::make_unique<Session>(environment_, task, cores, rng_.child(sessions_++), stop);
+    return OpenSession{&task, cores, ::gettid(), now, 0, std::move(session)};
   }
 
   // A search that sends one candidate at a time would otherwise spend as long on the noise floor as on its labels.
-  void note_noise(Session& session, const TaskPack& pack) {
+  void note_noise(Session& session, const TaskPack& pack, const std::stop_token& stop) {
     const auto now = std::chrono::steady_clock::now();
-    const auto [known, added] = noise_times_.try_emplace(&pack, now);
-    if (!added && now - known->second < kNoiseAge) return;
-    known->second = now;
-    noise_.push_back(session.measure_noise());
+    const auto known = noise_times_.find(&pack);
+    if (known != noise_times_.end() && now - known->second < kNoiseAge) return;
+    noise_.push_back(session.measure_noise(stop));
+    noise_times_[&pack] = now;  // of a look that was not interrupted
   }
 
   // A task names its compiler, or takes `ours`.
@@ -231,6 +232,9 @@ HostOptions read_host_options(Config& config) {
                                       "not free for others"});
   o.sandbox = s.choice("sandbox", o.sandbox, {"auto", "require", "off"},
                        {.meaning = "isolation of candidates: what there is, all of it, or none"});
+  for (const auto& [key, program] : {std::pair("compiler", o.compiler), {"c_compiler", o.c_compiler}}) {
+    if (program.empty()) s.fault(key, "is empty; expected a program: a path or a name on PATH");
+  }
   if (o.max_rounds < o.min_rounds) s.fault("max_rounds", "is below min_rounds");
   return o;
 }

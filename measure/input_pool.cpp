@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "measure/generators.h"
 #include "measure/precision.h"
 #include "measure/turns.h"
@@ -74,8 +75,9 @@ void InputPool::compute_expected(InputSet& set) {
   }
 }
 
-void InputPool::ensure(std::size_t count) {
+void InputPool::ensure(std::size_t count, const std::stop_token& stop) {
   while (sets_.size() < count) {
+    throw_if_stopped(stop);
     auto set = std::make_unique<InputSet>();
     set->inputs.assign(input_layout_.bytes, std::byte{0xFF});  // guards read as NaN
     set->is_hard = has_hard_inputs(pack_) && sets_.size() + 1 == check_sets_;

@@ -2,6 +2,7 @@
 // Input sets of one case with what the reference computed for them: made on demand from a secret stream, kept in the
 // harness's own memory, shared by the candidates of one session.
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "base/rng.h"
@@ -24,8 +25,8 @@ class InputPool {
   InputPool(const TaskPack& pack, const CaseSpec& input_case, Runner& reference, RngStream rng, std::size_t check_sets);
 
   // Makes sets until there are `count`. Error{bad_data} when the reference fails or computes something that is not
-  // finite.
-  void ensure(std::size_t count);
+  // finite, Error{interrupted} between two sets.
+  void ensure(std::size_t count, const std::stop_token& stop = {});
   std::size_t size() const { return sets_.size(); }
   const InputSet& operator[](std::size_t index) const { return *sets_[index]; }
 

@@ -13,9 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLongestTurns = 40;  // of the slower side, in shortest turns
-constexpr double kPatience = 4;       // budgets that the fewest rounds in two processes may take
-constexpr std::size_t kFewestRounds = 3;
+constexpr double kLongestTurns = 40;   // of the slower side, in shortest turns
+constexpr double kPatience = 4;        // budgets that the fewest rounds in two processes may take
 constexpr std::size_t kFirstLook = 2;  // processes
 constexpr std::size_t kMostProcesses = 8;
 constexpr double kLevel = 0.05;

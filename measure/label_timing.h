@@ -47,6 +47,8 @@ class LabelBench {
   virtual bool round_counts() { return true; }
 };
 
+inline constexpr std::size_t kFewestRounds = 3;  // of a process
+
 struct LabelPlan {
   double budget_s = 0.25;          // of all turns
   std::size_t process_rounds = 8;  // in each process

@@ -187,13 +187,18 @@ void require_free_space(const fs::path& folder, std::uint64_t bytes) {
 }
 
 fs::path find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos && ::access(name.c_str(), X_OK) == 0) return fs::absolute(name);
+  // Folders may be "executed", too: an empty name would be the first folder of PATH.
+  const auto is_program = [](const fs::path& file) {
+    std::error_code ignored;
+    return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos && is_program(name)) return fs::absolute(name);
   const char* path = std::getenv("PATH");
   std::string rest = path != nullptr ? path : "/usr/bin:/bin";
   while (!rest.empty()) {
     const std::size_t end = rest.find(':');
     const fs::path candidate = fs::path(rest.substr(0, end)) / name;
-    if (::access(candidate.c_str(), X_OK) == 0) return fs::absolute(candidate);
+    if (is_program(candidate)) return fs::absolute(candidate);
     rest = end == std::string::npos ? "" : rest.substr(end + 1);
   }
   throw Error(ErrorKind::environment,

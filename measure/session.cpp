@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/interrupt.h"
+#include "measure/memory_need.h"
 #include "measure/precision.h"
 #include "measure/speed_limit.h"
 #include "measure/statistics.h"
@@ -39,7 +41,9 @@ RunnerSpec runner_spec(const TaskPack& pack, const std::filesystem::path& folder
 }
 
 RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& folder, const CorePair& cores,
-                          CoreHold& hold) {
+                          CoreHold& hold, std::size_t sets) {
+  // Before anything is mapped.
+  require_memory(pack, {.sets = sets, .processes = 1 + kSeedProcesses}, usable_memory());
   const ArenaSizes sizes = arena_sizes(pack, reference_outputs(pack));
   RunnerSpec spec = runner_spec(pack, folder, cores, hold);
   spec.function = "reference";
@@ -95,13 +99,16 @@ HostTask prepare_task(const CompileEnvironment& environment, const TaskPack& pac
   return task;
 }
 
-Session::Session(const CompileEnvironment& environment, const HostTask& task, const CorePair& cores, RngStream rng)
+Session::Session(const CompileEnvironment& environment, const HostTask& task, const CorePair& cores, RngStream rng,
+                 const std::stop_token& stop)
     : environment_(environment),
       task_(task),
       cores_(cores),
       rng_(rng.child("session")),
       hold_(make_hold(environment, *task.pack, cores)),
-      reference_(environment, reference_spec(*task.pack, task.reference_folder, cores, *hold_)) {
+      reference_(environment,
+                 reference_spec(*task.pack, task.reference_folder, cores, *hold_,
+                                check_set_count(*task.pack, environment.options.correctness_seeds) + kFewestRounds)) {
   if (const auto failure = reference_.wait_until_loaded()) {
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));
   }
@@ -111,7 +118,7 @@ Session::Session(const CompileEnvironment& environment, const HostTask& task, co
         std::make_unique<InputPool>(*task.pack, task.pack->cases[c], reference_, rng.child(c), check_sets));
   }
   seeds_.reserve(kSeedProcesses);
-  seed(0);
+  seed(0, stop);
 }
 
 bool Session::is_alive() {
@@ -129,11 +136,11 @@ Runner Session::start(const std::filesystem::path& folder) const {
   return Runner(environment_, runner_spec(*task_.pack, folder, cores_, *hold_));
 }
 
-Runner& Session::seed(std::size_t index) {
+Runner& Session::seed(std::size_t index, const std::stop_token& stop) {
   while (seeds_.size() <= index) {
     Runner runner = start(task_.seed_folder);
     if (const auto failure = runner.wait_until_loaded()) throw seed_error(*failure);
-    const auto checked = check_correctness(runner);
+    const auto checked = check_correctness(runner, stop);
     if (!checked) throw seed_error(checked.error());
     if (seeds_.empty()) seed_estimates_ = checked->estimates;
     seeds_.push_back(std::move(runner));
@@ -141,15 +148,16 @@ Runner& Session::seed(std::size_t index) {
   return seeds_[index];
 }
 
-Expected<Session::Checked, RunnerFailure> Session::check_correctness(Runner& runner) {
+Expected<Session::Checked, RunnerFailure> Session::check_correctness(Runner& runner, const std::stop_token& stop) {
   const std::size_t seeds = check_set_count(*task_.pack, environment_.options.correctness_seeds);
   Checked checked;
   for (auto& pool : pools_) {
-    pool->ensure(seeds);
+    pool->ensure(seeds, stop);
     double fastest = 1e12;
     std::vector<std::byte> first;
     for (std::size_t turn = 0; turn <= seeds; ++turn) {
       const std::size_t set = turn % seeds;  // the first one twice
+      throw_if_stopped(stop);
       const auto nanoseconds = take_turn(runner, *pool, std::span(&set, 1), rng_);
       if (!nanoseconds) return Unexpected(nanoseconds.error());
       fastest = std::min(fastest, *nanoseconds);
@@ -166,12 +174,12 @@ Expected<Session::Checked, RunnerFailure> Session::check_correctness(Runner& run
 // Turns of one label: processes of the candidate, each beside another one of the seed.
 class Session::Bench : public LabelBench {
  public:
-  Bench(Session& session, Runner runner, const std::filesystem::path& folder)
-      : session_(session), runner_(std::move(runner)), folder_(folder), seed_index_(session.labels_++) {}
+  Bench(Session& session, Runner runner, const std::filesystem::path& folder, const std::stop_token& stop)
+      : session_(session), runner_(std::move(runner)), folder_(folder), stop_(stop), seed_index_(session.labels_++) {}
 
   std::size_t case_count() const override { return session_.pools_.size(); }
   std::size_t most_launches(std::size_t c) const override { return launches_that_fit(*session_.pools_[c], runner_); }
-  void ensure_sets(std::size_t c, std::size_t count) override { session_.pools_[c]->ensure(count); }
+  void ensure_sets(std::size_t c, std::size_t count) override { session_.pools_[c]->ensure(count, stop_); }
 
   double overhead_ns(std::size_t) const override { return kRoundOverheadNs; }
 
@@ -186,8 +194,9 @@ class Session::Bench : public LabelBench {
 
   Expected<double, RunnerFailure> turn(Side side, std::size_t c, std::span<const std::size_t> sets,
                                        std::size_t warm_launches) override {
+    throw_if_stopped(stop_);
     const bool is_candidate = side == Side::candidate;
-    Runner& runner = is_candidate ? runner_ : session_.seed(seed_index_ % kSeedProcesses);
+    Runner& runner = is_candidate ? runner_ : session_.seed(seed_index_ % kSeedProcesses, stop_);
     const auto nanoseconds = take_turn(runner, *session_.pools_[c], sets, session_.rng_, warm_launches);
     if (nanoseconds && is_candidate) turns_ns_ += *nanoseconds * static_cast<double>(sets.size());
     return nanoseconds;
@@ -212,12 +221,14 @@ class Session::Bench : public LabelBench {
   Session& session_;
   Runner runner_;
   const std::filesystem::path& folder_;
+  const std::stop_token& stop_;
   std::size_t seed_index_;
   double turns_ns_ = 0;  // of the process that runs now
 };
 
 std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::filesystem::path& folder,
-                                                 const Checked& checked, Measurement& result) {
+                                                 const Checked& checked, const std::stop_token& stop,
+                                                 Measurement& result) {
   const HostOptions& options = environment_.options;
   LabelPlan plan;
   plan.budget_s = options.time_budget_s;
@@ -228,7 +239,7 @@ std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::files
   plan.unseen_neighbours = is_virtual_machine();
   plan.check_sets = check_set_count(*task_.pack, options.correctness_seeds);
   plan.turn_ns = task_.pack->threads > 1 ? kThreadedTurnNs : plan.turn_ns;
-  Bench bench(*this, std::move(runner), folder);
+  Bench bench(*this, std::move(runner), folder, stop);
   auto timing = time_label(plan, bench, checked.estimates, seed_estimates_, *task_.noise);
   if (!timing && timing.error().side == Side::seed) throw seed_error(timing.error().failure);
   if (!timing) return timing.error().failure;
@@ -256,31 +267,32 @@ std::optional<RunnerFailure> Session::time_cases(Runner runner, const std::files
   return std::nullopt;
 }
 
-Measurement Session::measure(const std::filesystem::path& folder) {
+Measurement Session::measure(const std::filesystem::path& folder, const std::stop_token& stop) {
   Measurement result;
   Runner runner = start(folder);
   if (const auto failure = runner.wait_until_loaded()) return failed(std::move(result), *failure);
-  const auto checked = check_correctness(runner);
+  const auto checked = check_correctness(runner, stop);
   if (!checked) return failed(std::move(result), checked.error());
-  if (const auto failure = time_cases(std::move(runner), folder, *checked, result)) {
+  if (const auto failure = time_cases(std::move(runner), folder, *checked, stop, result)) {
     return failed(std::move(result), *failure);
   }
   return result;
 }
 
-double Session::measure_noise() {
-  Measurement twin = measure(task_.seed_folder);
-  if (twin.status != MeasurementStatus::ok) twin = measure(task_.seed_folder);
+double Session::measure_noise(const std::stop_token& stop) {
+  Measurement twin = measure(task_.seed_folder, stop);
+  if (twin.status != MeasurementStatus::ok) twin = measure(task_.seed_folder, stop);
   if (twin.status != MeasurementStatus::ok) throw seed_error({twin.status, twin.log});
   return std::fabs(log2_speedup_scalar(twin));
 }
 
-double Session::seed_share_of_tolerance(std::size_t input_case) {
+double Session::seed_share_of_tolerance(std::size_t input_case, const std::stop_token& stop) {
   const std::size_t set = 0;
   InputPool& pool = *pools_[input_case];
-  const auto turn = take_turn(seed(0), pool, std::span(&set, 1), rng_);
+  Runner& runner = seed(0, stop);
+  const auto turn = take_turn(runner, pool, std::span(&set, 1), rng_);
   if (!turn) throw seed_error(turn.error());
-  return share_of_tolerance(pool.check(), pool[set].expected, seed(0).outputs());
+  return share_of_tolerance(pool.check(), pool[set].expected, runner.outputs());
 }
 
 }  // namespace kc

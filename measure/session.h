@@ -2,6 +2,7 @@
 // One timing session: the candidates of one task that are measured on one secret draw of inputs.
 #include <filesystem>
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "base/error.h"
@@ -33,8 +34,11 @@ Measurement failed(Measurement result, const RunnerFailure& failure);
 
 class Session {
  public:
-  // Starts the reference and the seed and checks the seed. Error{bad_data} names the task when they fail.
-  Session(const CompileEnvironment& environment, const HostTask& task, const CorePair& cores, RngStream rng);
+  // Starts the reference and the seed and checks the seed. Error{bad_data} names the task when they fail. Here and
+  // below Error{interrupted} at the end of the turn in which `stop` was requested; the session is not to be used after
+  // that.
+  Session(const CompileEnvironment& environment, const HostTask& task, const CorePair& cores, RngStream rng,
+          const std::stop_token& stop);
 
   // Whether its reference and all of its seeds still run: somebody else may have ended or stopped them since the last
   // call. A few microseconds.
@@ -42,13 +46,13 @@ class Session {
 
   // Status, log, timings and facts (processes, log2_low, log2_high, deterministic) of the library in `folder`, by
   // processes of its own. Error{bad_data} when the seed fails meanwhile.
-  Measurement measure(const std::filesystem::path& folder);
+  Measurement measure(const std::filesystem::path& folder, const std::stop_token& stop);
 
   // |log2 ratio| of the seed against other processes with the same library.
-  double measure_noise();
+  double measure_noise(const std::stop_token& stop);
 
   // The seed's largest error on the first input set of a case, as a share of what the tolerance allows.
-  double seed_share_of_tolerance(std::size_t input_case);
+  double seed_share_of_tolerance(std::size_t input_case, const std::stop_token& stop);
 
   std::vector<std::unique_ptr<InputPool>>& pools() { return pools_; }
 
@@ -61,11 +65,11 @@ class Session {
     bool deterministic = true;      // the same bytes twice, whatever lay in the outputs before
     double tolerance_share = 0;     // the largest error as a share of what is allowed there
   };
-  Expected<Checked, RunnerFailure> check_correctness(Runner& runner);
+  Expected<Checked, RunnerFailure> check_correctness(Runner& runner, const std::stop_token& stop);
   std::optional<RunnerFailure> time_cases(Runner runner, const std::filesystem::path& folder, const Checked& checked,
-                                          Measurement& result);
+                                          const std::stop_token& stop, Measurement& result);
   // Seed process `index` of the session, started and checked when it is first asked for.
-  Runner& seed(std::size_t index);
+  Runner& seed(std::size_t index, const std::stop_token& stop);
   Error seed_error(const RunnerFailure& failure) const;
 
   const CompileEnvironment& environment_;

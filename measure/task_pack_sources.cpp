@@ -4,9 +4,9 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/source_text.h"
 #include "measure/expression.h"
 #include "measure/generators.h"
 #include "measure/task_pack_parts.h"
@@ -38,6 +38,12 @@ Parameters order_as_declared(const std::vector<CandidateSource>& sources, const 
   if (ordered.size() != set.size())
     throw node.fault(fmt::format("the seed sets a tunable that {} does not have", file));
   return ordered;
+}
+
+std::int64_t read_max_instances(const YamlReader& node) {
+  const std::int64_t most = node.integer();
+  if (most < 0) throw node.fault(fmt::format("expected 0 (all) or more, got {}", most));
+  return most;
 }
 
 void read_tunables(CandidateSource& source, const YamlReader& node) {
@@ -89,7 +95,7 @@ std::string read_identifier(const YamlReader& node) {
 std::string read_source(const TaskPack& pack, const YamlReader& node) {
   const std::filesystem::path file = pack.folder / node.text();
   if (!std::filesystem::is_regular_file(file)) throw node.fault(fmt::format("the file {} is missing", file.string()));
-  return read_file(file);
+  return read_source_text(file);
 }
 
 CandidateSource read_candidate(const TaskPack& pack, const YamlReader& node) {
@@ -98,7 +104,7 @@ CandidateSource read_candidate(const TaskPack& pack, const YamlReader& node) {
   source.file = node.at("source").text();
   source.text = read_source(pack, node.at("source"));
   source.expect = read_expect(node);
-  if (node.has("max_instances")) source.max_instances = node.at("max_instances").integer();
+  if (node.has("max_instances")) source.max_instances = read_max_instances(node.at("max_instances"));
   if (!node.has("tunables")) {
     if (node.has("constraints")) throw node.at("constraints").fault("constraints without tunables");
     return source;

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -10,13 +12,12 @@
 #include "pipeline/compare_kernels.h"
 #include "pipeline/kernel_file.h"
 #include "pipeline/measure_setup.h"
-#include "pipeline/resources.h"
 
 namespace kc {
 namespace {
 
 TaskPack load_named_task(const MeasureArguments& arguments) {
-  const std::filesystem::path root = find_resource(arguments.tasks);
+  const std::filesystem::path root = find_tasks(arguments.tasks);
   const bool one = std::filesystem::exists(root / "task.yaml");
   const std::filesystem::path folder = one ? root : root / arguments.task;
   if (!arguments.task.empty() && std::filesystem::exists(folder / "task.yaml")) {
@@ -40,10 +41,20 @@ Candidate named_candidate(const std::string& name, const TaskPack& task) {
                           name, task.name, did_you_mean(name, names)));
 }
 
+void require_language(const std::string& file, const std::string& language, const std::string& device) {
+  const std::vector<std::string> taken =
+      device == "cuda" ? std::vector<std::string>{"cuda"} : std::vector<std::string>{"cpp", "c"};
+  if (std::ranges::find(taken, language) != taken.end()) return;
+  throw Error(ErrorKind::usage,
+              fmt::format("{}: a kernel in {} by the name of its file; a device of the kind {} takes {}", file,
+                          language, device, fmt::join(taken, " and ")));
+}
+
 // The whole file as one source, so that the compiler's lines are the file's.
-Candidate read_candidate(const std::string& file, const TaskPack& task) {
+Candidate read_candidate(const std::string& file, const TaskPack& task, const std::string& device) {
   if (!std::filesystem::exists(file)) return named_candidate(file, task);
   KernelText kernel = read_kernel_file(file);
+  require_language(file, kernel.language, device);
   kernel.source = instantiated_source(kernel);
   kernel.parameters.clear();
   kernel.template_id = kernel_id(kernel);
@@ -63,8 +74,8 @@ int compare_command(const CommonOptions& common, const MeasureArguments& argumen
   options->token = remote_token(arguments.token_file);
   const OpenDevice device = open_device(arguments, *options, {task});
   const TaskPack& own = device.tasks.front();
-  const Candidate a = read_candidate(arguments.files[0], own);
-  const Candidate b = read_candidate(arguments.files[1], own);
+  const Candidate a = read_candidate(arguments.files[0], own, device.kind);
+  const Candidate b = read_candidate(arguments.files[1], own, device.kind);
   const KernelComparison comparison =
       compare_kernels(own, a, b, *device.measurer, takes_any_seed(arguments.device), interrupt_token());
   if (common.json) {

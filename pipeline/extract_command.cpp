@@ -6,6 +6,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/source_text.h"
 #include "base/table.h"
 #include "cuda/extract.h"
 #include "pipeline/measure_commands.h"
@@ -94,7 +95,7 @@ std::string sources_of(const std::vector<ExtractedFile>& files) {
 
 int extract_command(const CommonOptions& common, const MeasureArguments& arguments) {
   std::vector<ExtractedFile> files;
-  for (const std::string& path : arguments.files) files.push_back({path, extract_device_code(read_file(path))});
+  for (const std::string& path : arguments.files) files.push_back({path, extract_device_code(read_source_text(path))});
   if (files.empty()) throw Error(ErrorKind::usage, "give the files to extract device code from (.cu or .py)");
   if (!arguments.out.empty()) {
     require_different_targets(files, arguments.out);

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/source_text.h"
 
 namespace kc {
 namespace {
@@ -31,7 +31,7 @@ std::string language_of(const std::filesystem::path& file) {
 }  // namespace
 
 KernelText read_kernel_file(const std::filesystem::path& file) {
-  const std::string text = read_file(file);
+  const std::string text = read_source_text(file);
   if (text.find('\0') != std::string::npos) throw Error(ErrorKind::bad_data, file.string() + ": not a text file");
   if (text.find_first_not_of(" \t\r\n\f\v") == std::string::npos) {
     throw Error(ErrorKind::bad_data, file.string() + ": the file is empty; expected the source of a kernel");

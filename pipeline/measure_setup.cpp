@@ -21,8 +21,13 @@ std::optional<DeviceOptions> read_device_options(const CommonOptions& common) {
   return options;
 }
 
+std::filesystem::path find_tasks(const std::string& path) {
+  if (!path.empty()) return find_resource(path);
+  throw Error(ErrorKind::usage, "--tasks is empty; expected a task pack or a folder of them, as in --tasks tasks");
+}
+
 std::vector<TaskPack> load_tasks(const std::string& path) {
-  const auto root = find_resource(path);
+  const auto root = find_tasks(path);
   if (std::filesystem::exists(root / "task.yaml")) return {load_task_pack(root)};
   return load_task_packs(root);
 }

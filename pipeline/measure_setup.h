@@ -12,6 +12,8 @@ namespace kc {
 // Sections `measure` and `cuda`; nothing when the configuration was shown and there is no more to do.
 std::optional<DeviceOptions> read_device_options(const CommonOptions& common);
 
+// The folder that --tasks names; Error{usage} where it names none.
+std::filesystem::path find_tasks(const std::string& path);
 // The pack at `path`, or every pack below it.
 std::vector<TaskPack> load_tasks(const std::string& path);
 

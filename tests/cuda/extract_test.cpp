@@ -54,6 +54,16 @@ torch::Tensor affine(torch::Tensor x) {
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("affine", &affine, "y = 2 x + 1"); }
 )cu";
 
+TEST(CudaExtract, RefusesASourceThatEndsInsideACommentOrALiteral) {
+  const std::string kernel = "__global__ void k(float* x) { x[0] = 1; }\n";
+  for (const char* open : {"/* a comment\n\n", "R\"x(raw\n)\"\n", "const char* s = \"text"}) {
+    EXPECT_EQ(reason_of(kernel + open), "a comment or a literal begins in line 2 and never ends") << open;
+  }
+  for (const char* closed : {"/* a comment\n */", "const char* s = R\"x(raw\n)x\";\n", "// don't", "#error don't\n"}) {
+    EXPECT_EQ(reason_of(kernel + closed), "extracted") << closed;
+  }
+}
+
 TEST(CudaExtract, KeepsDeviceCodeAndDropsTheHostsFromAnExtension) {
   const auto device = extract_device_code(kExtension);
   ASSERT_TRUE(device) << device.error();

@@ -89,7 +89,7 @@ TEST_F(HostCodeCandidate, WhatTheLinkerRefusesIsToldInTheContractsWordsFirst) {
   const std::string large =
       compile(kTwoKernels + wrapper("  return big[c->N];", "char big[8 << 20] = {1};\n"), small).log;
   EXPECT_THAT(large, StartsWith(at + "is too large: what it is compiled to is beyond measure.output_limit_mb\n"));
-  EXPECT_THAT(large, HasSubstr("File size limit exceeded"));
+  EXPECT_THAT(large, HasSubstr("a file of more than 1 MB (measure.output_limit_mb)"));
 }
 
 TEST_F(HostCodeCandidate, WithoutAKernelIsRefused) {

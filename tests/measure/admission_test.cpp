@@ -253,5 +253,18 @@ TEST(Admission, CheckReportsCandidatesWhoseStatusIsNotThePromisedOne) {
   EXPECT_THAT(findings[1].log, HasSubstr("broken"));
 }
 
+TEST(Admission, CheckReportsASourceThatIsListedTwice) {
+  const TaskFiles files(Files{{"task.yaml", replaced(kTaskYaml, "  - {source: honest.cpp}\n",
+                                                     "  - {source: honest.cpp}\n"
+                                                     "  - {source: copy.cpp}\n"
+                                                     "  - {source: other.cpp}\n")},
+                              {"copy.cpp", kHonestSource},
+                              {"other.cpp", replaced(kHonestSource, "2.0f * x[i]", "x[i] * 2.0f")}});
+  const std::vector<TaskFinding> findings = check_task(load_task_pack(files.path()), quick_options(), {}).findings;
+  ASSERT_EQ(findings.size(), 1);
+  EXPECT_EQ(findings[0].candidate, "copy.cpp");
+  EXPECT_EQ(findings[0].got, "the same as honest.cpp");
+}
+
 }  // namespace
 }  // namespace kc::test

@@ -11,6 +11,7 @@
 namespace kc::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -65,6 +66,16 @@ TEST_F(CompileTest, StopsACompilationAtItsTimeLimit) {
   EXPECT_THAT(result.log, AnyOf(HasSubstr("stopped after 1 s of processor time"), HasSubstr("stopped after 4 s")))
       << "the second where others keep the processor";
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+TEST_F(CompileTest, NamesItsOwnLimitOfOutputAndDoesNotBlameTheCompiler) {
+  HostOptions options;
+  options.output_limit_mb = 1;
+  const CompileResult result =
+      compile("asm(\".data\\n.fill 3000000,1,1\\n.text\");\nextern \"C\" void run() {}\n", options);
+  EXPECT_FALSE(result.ok);
+  EXPECT_THAT(result.log, AllOf(HasSubstr("a file of more than 1 MB (measure.output_limit_mb)"),
+                                Not(HasSubstr("bug report")), Not(HasSubstr("internal compiler error"))));
 }
 
 TEST_F(CompileTest, DoesNotReadFilesThatOnlyRootMay) {

@@ -3,12 +3,14 @@
 
 #include <signal.h>
 
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <thread>
 
 #include "tests/measure/task_files.h"
+#include "tests/support/expect_error.h"
 
 namespace kc::test {
 namespace {
@@ -143,6 +145,32 @@ TEST_F(HostSessionsTest, ASessionWhoseProcessesRunAgainGoesOn) {
   ::kill(first, SIGCONT);
   EXPECT_EQ(measurer->measure(std::span(&asked[1], 1), {}, {}).at(0).status, MeasurementStatus::ok);
   EXPECT_THAT(children(), ::testing::StartsWith(before));
+}
+
+TEST_F(HostSessionsTest, AStopEndsASlowCandidateAfterItsTurnAndTheNextOneIsMeasured) {
+  HostOptions options = quick_options();
+  options.run_timeout_s = 5;
+  const auto measurer = make_host_measurer(options, 1);
+  auto asked = requests(1);
+  ASSERT_EQ(measurer->measure(asked, {}, {}).at(0).status,
+            MeasurementStatus::ok);  // reference, seed and noise are there
+  const std::string before = children();
+  const std::string sleeping = "struct timespec t = {0, 300000000}; nanosleep(&t, nullptr);\n  const float* x";
+  const std::string slow = "#include <time.h>\n" + replaced(kHonestSource, "const float* x", sleeping);
+  const MeasureRequest request{&pack_, candidate_of(slow)};
+  std::stop_source source;
+  std::chrono::steady_clock::time_point stopped;
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    stopped = std::chrono::steady_clock::now();
+    source.request_stop();
+  });
+  EXPECT_ERROR(measurer->measure(std::span(&request, 1), {}, source.get_token()), ErrorKind::interrupted, ::testing::_);
+  stopper.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - stopped, std::chrono::seconds(2));
+  EXPECT_NE(before, "");
+  EXPECT_EQ(children(), "");  // neither the candidate's process nor those of the session that it was in
+  EXPECT_EQ(measurer->measure(asked, {}, {}).at(0).status, MeasurementStatus::ok);
 }
 
 TEST_F(HostSessionsTest, NoSessionServesMoreThanSixteenCandidates) {

@@ -4,9 +4,13 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
+#include <vector>
 
+#include "measure/host_device.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_folder.h"
 
@@ -52,6 +56,26 @@ TEST(Process, DestructorEndsARunningProcess) {
     EXPECT_EQ(::kill(pid, 0), 0);
   }
   EXPECT_NE(::kill(pid, 0), 0);
+}
+
+TEST(Process, AFolderOfPathIsNoProgram) {
+  const TempFolder folder;
+  const std::string before = std::getenv("PATH");
+  ::setenv("PATH", folder.path().c_str(), 1);
+  std::filesystem::create_directory(folder / "below");
+  EXPECT_ERROR(find_program(""), ErrorKind::environment, HasSubstr("''"));
+  EXPECT_ERROR(find_program("below"), ErrorKind::environment, HasSubstr("below"));
+  EXPECT_ERROR(find_program(folder / "below"), ErrorKind::environment, HasSubstr("below"));
+  ::setenv("PATH", before.c_str(), 1);
+}
+
+TEST(Process, AnEmptyNameOfACompilerIsAFaultOfTheConfiguration) {
+  for (const char* key : {"measure.compiler", "measure.c_compiler"}) {
+    Config config = Config::defaults(std::vector{std::string(key) + "="});
+    read_host_options(config);
+    EXPECT_ERROR(config.finish(), ErrorKind::config,
+                 HasSubstr("'" + std::string(key) + "' is empty; expected a program"));
+  }
 }
 
 TEST(Process, SaysWhichProgramIsMissing) {

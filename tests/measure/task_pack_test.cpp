@@ -31,6 +31,21 @@ TEST(TaskPack, ReadsEveryPartOfAWellFormedPack) {
   EXPECT_EQ(pack.seed.source, kHonestSource);
 }
 
+TEST(TaskPack, ANegativeNumberOfInstancesIsNoWordForAll) {
+  expect_fault("{source: honest.cpp}\ncompiler", "{source: honest.cpp, max_instances: -3}\ncompiler", "15",
+               "max_instances: expected 0 (all) or more, got -3");
+}
+
+TEST(TaskPack, AByteOrderMarkIsNoPartOfASource) {
+  const std::string mark = "\xEF\xBB\xBF";
+  const TaskFiles files(Files{{"honest.cpp", mark + kHonestSource}, {"reference.cpp", mark + kReferenceSource}});
+  const TaskPack pack = load_task_pack(files.path());
+  EXPECT_EQ(pack.reference_source, kReferenceSource);
+  EXPECT_EQ(pack.seed.source, kHonestSource);
+  EXPECT_EQ(pack.sources.at(0).text, kHonestSource);
+  EXPECT_EQ(pack.seed.template_id, load_task_pack(TaskFiles().path()).seed.template_id);
+}
+
 TEST(TaskPack, RefusesAnUnknownKeyWithItsLine) { expect_fault("title:", "titel:", "2", "unknown key"); }
 
 TEST(TaskPack, RefusesAnUnknownKeyInsideAnInput) {

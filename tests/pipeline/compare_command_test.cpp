@@ -34,6 +34,27 @@ TEST_F(CompareCommand, AnotherTaskThanThePackIsAUsageError) {
   EXPECT_THAT(result.err, HasSubstr("tasks/matmul, found 'softmax'"));
 }
 
+TEST_F(CompareCommand, AFileInALanguageThatTheDeviceDoesNotTakeIsAUsageError) {
+  const std::string tasks = KC_SOURCE_DIR "/tasks";
+  for (const auto& [name, language] : {std::pair("x.py", "python"), {"x.cu", "cuda"}}) {
+    const ProgramResult result = run_program({"measure",
+                                              {"compare", "--tasks", tasks, "--task", "softmax",
+                                               folder_.write("a.c", "// a\n"), folder_.write(name, "// b\n")}});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, AllOf(HasSubstr(std::string(name) + ": a kernel in " + language),
+                                  HasSubstr("kind host takes cpp and c")));
+  }
+}
+
+TEST_F(CompareCommand, AnEmptyFolderOfTasksIsAUsageError) {
+  ProgramResult result = compare("", "softmax");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--tasks is empty"));
+  result = run_program({"measure", {"check", "--tasks", ""}});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--tasks is empty"));
+}
+
 // What labelling prints can be compared again without writing a file.
 TEST_F(CompareCommand, TakesKernelsOfTheTaskByTheirNames) {
   const auto call = [](const std::string& a, const std::string& b) {

@@ -34,6 +34,14 @@ TEST(KernelFile, AnEmptyFileIsNoKernel) {
   }
 }
 
+TEST(KernelFile, AByteOrderMarkIsNoPartOfIt) {
+  const TempFolder folder;
+  const KernelText kernel = read_kernel_file(folder.write("k.cpp", "\xEF\xBB\xBF#define TILE 8\nint x;\n"));
+  EXPECT_EQ(kernel.source, "int x;\n");
+  ASSERT_EQ(kernel.parameters.size(), 1);
+  EXPECT_ERROR(read_kernel_file(folder.write("k.cpp", "\xEF\xBB\xBF\n")), ErrorKind::bad_data, HasSubstr("empty"));
+}
+
 TEST(KernelFile, TheLanguageFollowsFromTheName) {
   const TempFolder folder;
   for (const auto& [name, language] : {std::pair("k.cpp", "cpp"), {"k.c", "c"}, {"k.cu", "cuda"}, {"k.cl", "opencl"}}) {
