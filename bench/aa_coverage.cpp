@@ -48,12 +48,13 @@ void run_session(const kc::CompileEnvironment& environment, const kc::HostTask& 
   const kc::DeviceLock lock(kc::interrupt_token());
   const kc::TimingThread thread(task.pack->threads > 1 ? -1 : cores.harness,
                                 environment.options.real_time && task.pack->threads == 1);
-  kc::Session session(environment, task, cores, rng);
-  session.measure_noise();
+  const std::stop_token stop = kc::interrupt_token();
+  kc::Session session(environment, task, cores, rng, stop);
+  session.measure_noise(stop);
   for (std::int64_t i = 0; i < kSessionPairs && trials.size() < wanted; ++i) {
-    kc::throw_if_stopped(kc::interrupt_token());
+    kc::throw_if_stopped(stop);
     const Clock::time_point start = Clock::now();
-    const kc::Measurement pair = session.measure(task.seed_folder);
+    const kc::Measurement pair = session.measure(task.seed_folder, stop);
     if (pair.status != kc::MeasurementStatus::ok) throw kc::Error(kc::ErrorKind::check_failed, pair.log);
     trials.push_back({task.pack->name, kc::log2_speedup_scalar(pair), pair.facts.at("log2_low"),
                       pair.facts.at("log2_high"), pair.facts.at("within_session_log2_halfwidth"), seconds_since(start),
