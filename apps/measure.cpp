@@ -43,7 +43,8 @@ int main(int argc, char** argv) {
   add_device(label, arguments);
   label.option("--out", arguments.out, "labels (HDF5); continued when it exists")
       .option("--reuse", arguments.reuse, "another store whose labels of the same device and build are taken over")
-      .option("--limit", arguments.limit, "at most so many candidates of each task, drawn by --seed; 0: all")
+      .option("--limit", arguments.limit,
+              "at most so many candidates of each task, its seed among them, the others drawn by --seed; 0: all")
       .option("--seed", arguments.seed, "seed of that draw")
       .option("--max-candidates", arguments.candidates, "stop after so many; 0: no limit")
       .option("--max-seconds", arguments.seconds, "stop after so many seconds of measuring; 0: no limit")

@@ -197,7 +197,9 @@ std::string draft_candidate(const ExtractedDevice& device) {
                         launch.arguments, name, axes_of(launch.grid), axes_of(launch.block));
     text += (launch.shared == "0" ? "" : fmt::format(" shared({})", launch.shared)) + "\n";
   }
-  return text + device.source;
+  text += device.source;
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
 }
 
 }  // namespace kc

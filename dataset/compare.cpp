@@ -102,10 +102,12 @@ void summarise_differences(LabellingComparison& comparison) {
 
 LabellingComparison compare_labellings(const Store& a, const Store& b, const CompareOptions& options, RngStream rng) {
   LabellingComparison comparison;
-  const auto other = by_key(b, options.across_devices);
-  for (const auto& [key, in_a] : by_key(a, options.across_devices)) {
+  const auto own = by_key(a, options.across_devices), other = by_key(b, options.across_devices);
+  std::int64_t in_both = 0;
+  for (const auto& [key, in_a] : own) {
     const auto found = other.find(key);
     if (found == other.end()) continue;
+    ++in_both;
     const Measurement& in_b = *found->second;
     if (of_other_revisions(*in_a, in_b)) {
       ++comparison.other_revision;
@@ -116,6 +118,7 @@ LabellingComparison compare_labellings(const Store& a, const Store& b, const Com
     if (ok_a != ok_b) ++comparison.status_changed;
     if (ok_a && ok_b) comparison.labels.push_back(compare_pair(*in_a, in_b, options.resamples, rng.child(key)));
   }
+  comparison.in_one_only = static_cast<std::int64_t>(own.size() + other.size()) - 2 * in_both;
   summarise_differences(comparison);
   return comparison;
 }
@@ -123,6 +126,7 @@ LabellingComparison compare_labellings(const Store& a, const Store& b, const Com
 nlohmann::json to_json(const LabellingComparison& comparison) {
   nlohmann::json json = {{"labels", comparison.labels.size()},
                          {"status_changed", comparison.status_changed},
+                         {"in_one_only", comparison.in_one_only},
                          {"other_revision", comparison.other_revision},
                          {"same_bin", comparison.same_bin},
                          {"clear", comparison.clear},

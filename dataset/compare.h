@@ -25,7 +25,8 @@ struct LabelComparison {
 
 struct LabellingComparison {
   std::vector<LabelComparison> labels;  // kernels that are ok in both
-  std::int64_t status_changed = 0;      // ok in one only
+  std::int64_t status_changed = 0;      // in both, ok in one only
+  std::int64_t in_one_only = 0;         // kernels that the other store lacks
   std::int64_t other_revision = 0;      // of another state of their task: not compared
   std::int64_t same_bin = 0;
   std::int64_t clear = 0;  // neither interval straddles an edge

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/progress.h"
 #include "base/table.h"
 
 namespace kc {
@@ -53,15 +54,21 @@ std::string variants_table(const std::vector<CudaVariant>& variants) {
 CudaCheck check_cuda_task(const TaskPack& pack, const CudaOptions& options, const std::stop_token& stop) {
   CudaCheck check;
   check.task = pack.name;
+  const std::vector<SmLimits> architectures = admission_limits();
+  Progress progress("checking " + pack.name, static_cast<std::int64_t>(architectures.size()) + 2, "steps");
   if (const std::optional<TaskPack> own = pack_for_admission(pack, "cuda")) admit_task(*own, options.host, stop);
+  progress.advance(1, "admitted on the CPU");
   const TaskPack device_pack = pack_for_device(pack, "cuda");
   CudaCompiler compiler(options.compile, options.host);
-  for (const SmLimits& limits : admission_limits()) {
+  for (const SmLimits& limits : architectures) {
     std::vector<CudaVariant> variants = compile_variants(compiler, device_pack, limits, stop);
     std::move(variants.begin(), variants.end(), std::back_inserter(check.variants));
+    progress.advance(1, "compiled for " + limits.arch());
   }
   check.findings = find_faults(check.variants);
   check.emulated = check_emulated(pack, options.host, kEmulatedPerSource, stop);
+  progress.advance(1, "run on the CPU");
+  progress.finish();
   check.findings.insert(check.findings.end(), check.emulated.findings.begin(), check.emulated.findings.end());
   return check;
 }

@@ -24,8 +24,12 @@ TaskPack load_named_task(const MeasureArguments& arguments) {
     TaskPack pack = load_tasks(folder.string()).front();
     if (pack.name == arguments.task) return pack;
   }
-  throw Error(ErrorKind::usage, fmt::format("compare needs --task NAME with the task pack NAME at {}{}, found '{}'",
-                                            arguments.tasks, one ? "" : "/NAME/task.yaml", arguments.task));
+  std::vector<std::string> names;
+  for (const TaskPack& pack : load_tasks(arguments.tasks)) names.push_back(pack.name);
+  throw Error(ErrorKind::usage,
+              fmt::format("compare needs --task NAME with the task pack NAME at {}{}, found '{}'{}; there are {}",
+                          arguments.tasks, one ? "" : "/NAME/task.yaml", arguments.task,
+                          did_you_mean(arguments.task, names), fmt::join(names, ", ")));
 }
 
 // A kernel or a baseline of the task, as the device sees it, by the name that labelling prints.

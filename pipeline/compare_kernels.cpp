@@ -14,12 +14,13 @@
 namespace kc {
 namespace {
 
+// The geometric mean over the cases, as a speedup is: the ratio of two of them is one.
 double median_us(const Measurement& measurement) {
   double sum = 0;
   for (const CaseTiming& timing : measurement.cases) {
-    sum += median_of({timing.candidate_ns.begin(), timing.candidate_ns.end()}) / 1e3;
+    sum += std::log2(median_of({timing.candidate_ns.begin(), timing.candidate_ns.end()}) / 1e3);
   }
-  return measurement.cases.empty() ? 0 : sum / static_cast<double>(measurement.cases.size());
+  return measurement.cases.empty() ? 0 : std::exp2(sum / static_cast<double>(measurement.cases.size()));
 }
 
 ComparedKernel compared(const Measurement& measurement) {
@@ -93,6 +94,8 @@ KernelComparison compare_kernels(const TaskPack& pack, const Candidate& a, const
   const double value = log2_speedup_scalar(measured[1]) - (direct ? 0 : log2_speedup_scalar(measured[0]));
   comparison.log2_ratio = {value, interval.low, interval.high};
   comparison.log2_here = log2_here(comparison.log2_ratio, measured[0], measured[1], direct);
+  comparison.within_session =
+      halfwidth_within_session(measured[1]) && (direct || halfwidth_within_session(measured[0]));
   judge(comparison);
   return comparison;
 }
@@ -111,7 +114,9 @@ std::string comparison_text(const KernelComparison& c) {
   }
   if (!c.ok) return text;
   text += fmt::format("\nspeedup of B over A: {}, bin {} {}\n", ratio_text(c.log2_here), c.bin, bin_name(c.bin));
-  text += fmt::format("in another session on this device: {}\n", ratio_text(c.log2_ratio));
+  text += c.within_session
+              ? fmt::format("in another session on this device: {}\n", ratio_text(c.log2_ratio))
+              : "(from the spread of these rounds; how far sessions lie apart, these labels do not tell)\n";
   text += fmt::format("{} (noise floor of the run: {:.2f} %{})\n",
                       !c.real ? "no real difference" : (c.log2_ratio.value > 0 ? "B is faster" : "A is faster"),
                       100 * (std::exp2(c.noise_floor) - 1),

@@ -23,13 +23,14 @@ struct ComparedKernel {
 
 struct KernelComparison {
   ComparedKernel a, b;
-  bool ok = false;          // both compiled, correct and timed; the rest is void otherwise
-  Log2Estimate log2_ratio;  // time of a over time of b: above 0 means that b is faster; as in another session
-  Log2Estimate log2_here;   // the same as in this session again; log2_ratio where the device does not tell it
-  Bin bin = 0;              // of b as a candidate and a as its reference
-  bool real = false;        // log2_here excludes equality, and the ratio is outside the noise floor
-  double noise_floor = 0;   // median |log2| of the run's A/A pairs
-  bool direct = false;      // b was timed beside a; else both were timed beside the task's seed
+  bool ok = false;              // both compiled, correct and timed; the rest is void otherwise
+  Log2Estimate log2_ratio;      // time of a over time of b: above 0 means that b is faster; as in another session
+  Log2Estimate log2_here;       // the same as in this session again; log2_ratio where the device does not tell it
+  bool within_session = false;  // whether it tells it
+  Bin bin = 0;                  // of b as a candidate and a as its reference
+  bool real = false;            // log2_here excludes equality, and the ratio is outside the noise floor
+  double noise_floor = 0;       // median |log2| of the run's A/A pairs
+  bool direct = false;          // b was timed beside a; else both were timed beside the task's seed
 };
 
 // Compiles, checks and times both. On a device that takes the pack as it is given (host, fake) b is timed beside a in

@@ -109,10 +109,16 @@ std::string comparison_text(const LabellingComparison& c) {
     return whole == 0 ? std::string("-")
                       : fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
   };
-  std::string text = fmt::format("{} kernels are ok in both, {} in one only\n", c.labels.size(), c.status_changed);
+  std::string text = fmt::format("{} kernels are ok in both, {} in one of them; {} are in one store only\n",
+                                 c.labels.size(), c.status_changed, c.in_one_only);
   if (c.other_revision > 0) {
     text += fmt::format("{} kernels are not compared: their task had another seed, other cases, inputs or tolerance\n",
                         c.other_revision);
+  }
+  if (c.labels.empty()) {
+    return text +
+           "nothing to compare: labels of one task, kernel and device are compared; --across-devices leaves out "
+           "the device\n";
   }
   text += fmt::format("same bin: {} ({})\n", c.same_bin, share(c.same_bin, c.labels.size()));
   text += fmt::format("neither 95 % interval straddles an edge: {}; of these same bin: {} ({})\n", c.clear,

@@ -33,11 +33,13 @@ void print_report(const LabelReport& report, const std::string& out) {
   }
   std::cout << table.render();
   for (const std::string& line : report.unexpected) std::cout << "unexpected: " << line << "\n";
+  if (report.measured > 0 && report.unexpected.empty()) std::cout << "all as the tasks expect them\n";
   if (!report.ended_early.empty()) std::cout << "ended early: " << report.ended_early << "\n";
   const double rate = report.seconds > 0 ? static_cast<double>(report.measured) / report.seconds : 0;
   std::cout << fmt::format("{} measured in {:.1f} s ({:.1f}/s), {} already stored in {}\n", report.measured,
                            report.seconds, rate, report.already_stored, out);
   if (!report.fastest.empty()) std::cout << "\n" << report.fastest.table();
+  std::cout << std::flush;  // confirming writes to the other stream meanwhile
 }
 
 void check_arguments(const MeasureArguments& arguments) {

@@ -127,6 +127,7 @@ TEST(CudaExtract, TheDraftOfACandidateIsReadByTheContract) {
   EXPECT_THAT(contract->kernels(), ElementsAre("affine_kernel", "plain"));
   EXPECT_EQ(contract->steps[0].launch->block[0], "256");
   EXPECT_EQ(contract->steps[1].launch->grid[1], "2");
+  EXPECT_TRUE(draft_candidate({"int a;", {}, {}, {}}).ends_with("int a;\n")) << "drafts follow each other";
   EXPECT_THAT(draft_candidate(*device), HasSubstr("// was affine_kernel<float, THREADS>(x.data_ptr<float>()"));
 }
 

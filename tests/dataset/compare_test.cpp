@@ -45,5 +45,16 @@ TEST(CompareLabellings, LeavesOutWhatWasMeasuredOfAnotherStateOfTheTask) {
   EXPECT_EQ(comparison.other_revision, 1);
 }
 
+TEST(CompareLabellings, CountsWhatOneStoreLacksAndWhatIsOkInOneOfThem) {
+  Store a, b;
+  for (const char* source : {"x", "y", "z"}) a.measurements.push_back(examples::measurement("task", source, 0));
+  for (const char* source : {"y", "z", "u"}) b.measurements.push_back(examples::measurement("task", source, 0));
+  b.measurements[0].status = MeasurementStatus::incorrect;
+  const LabellingComparison comparison = compare_labellings(a, b, {50}, RngStream(std::uint64_t{1}));
+  EXPECT_EQ(comparison.labels.size(), 1U);
+  EXPECT_EQ(comparison.status_changed, 1);
+  EXPECT_EQ(comparison.in_one_only, 2);
+}
+
 }  // namespace
 }  // namespace kc

@@ -32,6 +32,9 @@ TEST_F(CompareCommand, AnotherTaskThanThePackIsAUsageError) {
   const ProgramResult result = compare(KC_SOURCE_DIR "/tasks/matmul", "softmax");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("tasks/matmul, found 'softmax'"));
+  const ProgramResult near = compare(KC_SOURCE_DIR "/tasks", "sofmax");
+  EXPECT_EQ(near.exit_code, 2);
+  EXPECT_THAT(near.err, AllOf(HasSubstr("did you mean 'softmax'"), HasSubstr("matmul, ")));
 }
 
 TEST_F(CompareCommand, AFileInALanguageThatTheDeviceDoesNotTakeIsAUsageError) {

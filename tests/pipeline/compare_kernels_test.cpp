@@ -11,6 +11,7 @@ namespace kc::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Rounds whose ratio reference / candidate is `speedup`, give or take one percent.
 CaseTiming rounds(double speedup, int count = 12) {
@@ -81,6 +82,21 @@ TEST_F(CompareKernels, ATieIsCalledATie) {
   const KernelComparison c = compare("2", "2.001", true);
   EXPECT_FALSE(c.real);
   EXPECT_THAT(comparison_text(c), HasSubstr("no real difference"));
+  EXPECT_THAT(comparison_text(c), Not(HasSubstr("in another session"))) << "labels without the facts do not tell";
+}
+
+TEST_F(CompareKernels, TheTimesShownHaveTheRatioThatIsShown) {
+  FakeOptions options;
+  options.script = [](const MeasureRequest& request) {
+    const bool is_a = request.candidate.name == "a.cpp";
+    Measurement result;
+    for (const float ns : {is_a ? 1e4F : 4e4F, is_a ? 1e6F : 5e5F}) {
+      result.cases.push_back({"of " + std::to_string(ns), 1, std::vector<float>(8, ns), std::vector<float>(8, 1e5F)});
+    }
+    return result;
+  };
+  const KernelComparison c = compare_kernels(task_, kernel("a"), kernel("b"), *make_fake_measurer(options), false, {});
+  EXPECT_NEAR(c.a.median_us / c.b.median_us, std::exp2(c.log2_ratio.value), 1e-6);
 }
 
 // Where sessions differ much, as on a virtual machine, rounds of one session still tell who is faster.
