@@ -54,7 +54,7 @@ std::string variants_table(const std::vector<CudaVariant>& variants) {
 CudaCheck check_cuda_task(const TaskPack& pack, const CudaOptions& options, const std::stop_token& stop) {
   CudaCheck check;
   check.task = pack.name;
-  const std::vector<SmLimits> architectures = admission_limits();
+  const std::vector<SmLimits>& architectures = admission_limits();
   Progress progress("checking " + pack.name, static_cast<std::int64_t>(architectures.size()) + 2, "steps");
   if (const std::optional<TaskPack> own = pack_for_admission(pack, "cuda")) admit_task(*own, options.host, stop);
   progress.advance(1, "admitted on the CPU");

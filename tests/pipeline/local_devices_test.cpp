@@ -18,6 +18,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+const std::string kSoftmax = KC_SOURCE_DIR "/tasks/softmax";
+
 TEST(AdmitTasks, RefusesACaseThatOnlyTheGpuHas) {
   // One number is its own mean: a candidate that returns that would pass.
   const CudaTask task(std::string(kCudaYaml) + "  cases: [{name: tiny, sizes: {N: 1}}]\n");
@@ -53,7 +55,7 @@ TEST(LocalDevices, RecordingsConfirmNoWinners) {
 
 // A server may play a recording, which nobody sees before it answers.
 TEST(LocalDevices, WhatWasLabelledIsReportedThoughConfirmingFails) {
-  const TaskPack pack = pack_for_device(load_task_pack(KC_SOURCE_DIR "/tasks/softmax"), "host");
+  const TaskPack pack = pack_for_device(load_task_pack(kSoftmax), "host");
   std::vector<MeasureRequest> requests;
   for (Candidate& candidate : list_candidates(pack)) requests.push_back({&pack, std::move(candidate)});
   const auto recording = make_replay_measurer(make_fake_measurer()->measure(requests, {}, {}), "recording.h5");
@@ -63,8 +65,8 @@ TEST(LocalDevices, WhatWasLabelledIsReportedThoughConfirmingFails) {
   std::filesystem::permissions(token, std::filesystem::perms::owner_read);
   const ProgramResult result =
       run_program({"measure",
-                   {"label", "--device", server.url(), "--token-file", token, "--tasks", KC_SOURCE_DIR "/tasks/softmax",
-                    "--limit", "9", "--out", folder / "out.h5", "--confirm", "2", "--json"}});
+                   {"label", "--device", server.url(), "--token-file", token, "--tasks", kSoftmax, "--limit", "9",
+                    "--out", folder / "out.h5", "--confirm", "2", "--json"}});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("plays a recording"));
   const auto report = nlohmann::json::parse(result.out);
@@ -75,8 +77,8 @@ TEST(LocalDevices, WhatWasLabelledIsReportedThoughConfirmingFails) {
 TEST(LocalDevices, AStoreToReuseMustBeThere) {
   const TempFolder folder;
   const ProgramResult result = run_program({"measure",
-                                            {"label", "--device", "fake", "--tasks", KC_SOURCE_DIR "/tasks/softmax",
-                                             "--reuse", folder / "absent.h5", "--out", folder / "out.h5"}});
+                                            {"label", "--device", "fake", "--tasks", kSoftmax, "--reuse",
+                                             folder / "absent.h5", "--out", folder / "out.h5"}});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("--reuse"), HasSubstr("absent.h5")));
 }
