@@ -233,7 +233,8 @@ std::optional<Refusal> find_include_fault(const std::string& joined,
 std::string code_only(std::string_view source) { return blank(join_continued(source), false); }
 
 std::optional<int> endless_line(std::string_view source) {
-  const std::string joined = join_continued(source);
+  // A quote that is open at the end of a line may be an apostrophe of text that nobody compiles.
+  const std::string joined = join_continued(source) + "\n";
   std::optional<std::size_t> at;
   blank(joined, false, &at);
   return at ? std::optional(line_of(joined, *at)) : std::nullopt;

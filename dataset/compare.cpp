@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "dataset/task_states.h"
 #include "forecast/bins.h"
 #include "forecast/measurement_interval.h"
 #include "forecast/task_revision.h"
@@ -52,7 +53,10 @@ using Key = std::string;
 
 std::map<Key, const Measurement*> by_key(const Store& store, bool across_devices) {
   std::map<Key, const Measurement*> map;
-  for (const Measurement& m : store.measurements) {
+  const std::vector<bool> is_current = rows_of_current_state(store);
+  for (std::size_t i = 0; i < store.measurements.size(); ++i) {
+    if (!is_current[i]) continue;
+    const Measurement& m = store.measurements[i];
     const std::string& device = m.provenance.device;
     if (across_devices && device != store.measurements.front().provenance.device) {
       throw Error(ErrorKind::usage, fmt::format("a store holds labels of {} and of {}: across devices, stores of one "

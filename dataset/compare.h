@@ -41,8 +41,9 @@ struct CompareOptions {
   bool across_devices = false;  // of one device each; else only labels of equal devices are compared
 };
 
-// Matches by task, kernel id and, unless across devices, device. Only rows with a reference side count (imported rows
-// have none). Error{usage} when a store that is compared across devices holds several.
+// Compares labels of each store's tasks as they are (rows_of_current_state). Matches by task, kernel id and, unless
+// across devices, device. Only rows with a reference side count (imported rows have none). Error{usage} when a store
+// that is compared across devices holds several.
 LabellingComparison compare_labellings(const Store& a, const Store& b, const CompareOptions& options, RngStream rng);
 
 nlohmann::json to_json(const LabellingComparison& comparison);

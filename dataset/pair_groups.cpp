@@ -8,9 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include <fmt/format.h>
-
-#include "forecast/task_revision.h"
+#include "dataset/task_states.h"
 
 namespace kc {
 namespace {
@@ -25,17 +23,17 @@ GroupKey group_key(const Measurement& m) {
     cases += timing.name;
     cases += timing.reference_ns.empty() ? "\n" : " with reference\n";
   }
-  // Speedups against another seed or on other sizes cannot be divided by each other.
-  if (const auto revision = task_revision(m)) cases += fmt::format("revision {}", *revision);
   return {m.task, m.provenance.device, std::move(cases)};
 }
 
-// The last row of each kernel of a task and device.
+// The last row of each kernel of a task and device, of the task as it is: speedups against another seed or on other
+// sizes cannot be divided by each other.
 std::vector<std::size_t> latest_rows(const Store& store, const std::vector<Part>& parts, Part part) {
   std::unordered_map<std::string_view, std::size_t> sources;
   std::map<std::tuple<std::size_t, std::string_view, std::string_view, std::string>, std::size_t> latest;
+  const std::vector<bool> is_current = rows_of_current_state(store);
   for (std::size_t i = 0; i < store.measurements.size(); ++i) {
-    if (parts[i] != part) continue;
+    if (parts[i] != part || !is_current[i]) continue;
     const Measurement& m = store.measurements[i];
     std::string parameters = m.kernel.template_id;
     for (const auto& [name, value] : m.kernel.parameters)

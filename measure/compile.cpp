@@ -132,6 +132,14 @@ void read_output(Running& running) {
   }
 }
 
+// Whether a line begins as a driver's own messages do ("g++: internal compiler error: "): those about a source begin
+// with its name and a line, and what they quote of it may be any words.
+bool speaks_for_itself(std::string_view line) {
+  const std::size_t end = line.find_first_of(": ");
+  return end != std::string_view::npos && end > 0 && line.substr(end).starts_with(": ") &&
+         line.find("error: ") != std::string_view::npos;
+}
+
 // Which of our limits ended a part of the compiler, or nothing. Takes what it then says itself out of the log: it takes
 // that for its own fault, and asks for a report of it.
 std::string take_reached_limit(const HostOptions& options, std::string& log) {
@@ -141,10 +149,12 @@ std::string take_reached_limit(const HostOptions& options, std::string& log) {
                                "({})\n",
                                options.output_limit_mb, kBeyondOutputLimit)}};
   for (const auto& [words, limit] : limits) {
-    const std::size_t at = log.find(words);
-    if (at == std::string::npos) continue;
-    log.resize(log.rfind('\n', at) + 1);  // 0 where there is no line before
-    return limit;
+    for (std::size_t at = log.find(words); at != std::string::npos; at = log.find(words, at + 1)) {
+      const std::size_t begin = log.rfind('\n', at) + 1;  // 0 where there is no line before
+      if (!speaks_for_itself(std::string_view(log).substr(begin, at - begin))) continue;
+      log.resize(begin);
+      return limit;
+    }
   }
   return "";
 }

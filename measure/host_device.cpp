@@ -1,6 +1,7 @@
 #include "measure/host_device.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -141,7 +142,8 @@ class HostMeasurer : public Measurer {
         last->session->is_alive()) {
       return last;
     }
-    last.reset();  // its memory, before the next one takes its own
+    last.reset();  // its memory, before the next one takes its own; the allocator keeps what is not asked back
+    ::malloc_trim(0);
     auto session = std::make_unique<Session>(environment_, task, cores, rng_.child(sessions_++), stop);
     return OpenSession{&task, cores, ::gettid(), now, 0, std::move(session)};
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -34,14 +35,16 @@ double number_in(const fs::path& path, const std::string& key, double other) {
 struct GroupFiles {
   const char* limit;
   const char* usage;
-  const char* droppable;  // in memory.stat: files that the system keeps while nobody needs their room
+  std::array<const char*, 3> droppable;  // in memory.stat: what the system keeps while nobody needs its room
 };
-constexpr GroupFiles kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
-constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file"};
+constexpr GroupFiles kVersion1{
+    "memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file", "slab_reclaimable"}};
+constexpr GroupFiles kVersion2{"memory.max", "memory.current", {"inactive_file", "active_file", "slab_reclaimable"}};
 
 double left_in_group(const fs::path& group, const GroupFiles& files) {
   const double limit = number_in(group / files.limit, "", kUnlimited);
-  const double used = number_in(group / files.usage, "", 0) - number_in(group / "memory.stat", files.droppable, 0);
+  double used = number_in(group / files.usage, "", 0);
+  for (const char* droppable : files.droppable) used -= number_in(group / "memory.stat", droppable, 0);
   return std::max(limit - std::max(used, 0.0), 0.0);
 }
 

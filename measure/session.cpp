@@ -41,9 +41,9 @@ RunnerSpec runner_spec(const TaskPack& pack, const std::filesystem::path& folder
 }
 
 RunnerSpec reference_spec(const TaskPack& pack, const std::filesystem::path& folder, const CorePair& cores,
-                          CoreHold& hold, std::size_t sets) {
-  // Before anything is mapped.
-  require_memory(pack, {.sets = sets, .processes = 1 + kSeedProcesses}, usable_memory());
+                          CoreHold& hold) {
+  // Before anything is mapped. What admission takes, which is the least; a label takes some times as much.
+  require_memory(pack, {.sets = 2, .processes = 1}, usable_memory());
   const ArenaSizes sizes = arena_sizes(pack, reference_outputs(pack));
   RunnerSpec spec = runner_spec(pack, folder, cores, hold);
   spec.function = "reference";
@@ -106,9 +106,7 @@ Session::Session(const CompileEnvironment& environment, const HostTask& task, co
       cores_(cores),
       rng_(rng.child("session")),
       hold_(make_hold(environment, *task.pack, cores)),
-      reference_(environment,
-                 reference_spec(*task.pack, task.reference_folder, cores, *hold_,
-                                check_set_count(*task.pack, environment.options.correctness_seeds) + kFewestRounds)) {
+      reference_(environment, reference_spec(*task.pack, task.reference_folder, cores, *hold_)) {
   if (const auto failure = reference_.wait_until_loaded()) {
     throw Error(ErrorKind::bad_data, fmt::format("task {}: the reference {}", task.pack->name, failure->log));
   }

@@ -41,7 +41,10 @@ std::string bytes_of(const TaskPack& pack) {
   for (const TensorSpec& output : pack.outputs) put(bytes, output);
   const Tolerance& tolerance = pack.tolerance;
   put(bytes, fmt::format("{} {} {}", tolerance.relative, tolerance.absolute, tolerance.standard_errors));
-  put(bytes, fmt::format("{} {} {}", pack.threads, pack.cold_cache, pack.cuda && pack.cuda->cold_cache));
+  // Of the other device's part nothing: adding one changes no label.
+  const bool on_a_gpu = pack.seed.language == "cuda";
+  put(bytes, on_a_gpu ? fmt::format("gpu {}", pack.cuda && pack.cuda->cold_cache)
+                      : fmt::format("{} {}", pack.threads, pack.cold_cache));
   put(bytes, pack.work);
   put(bytes, pack.reference_source);
   put(bytes, pack.seed.language);

@@ -40,8 +40,8 @@ bool is_same_timing(const CaseTiming& a, const CaseTiming& b) {
 
 // Every round of every case alike, in one run of one kernel.
 bool is_the_same(const Measurement& a, const Measurement& b) {
-  return a.task == b.task && a.provenance.run_id == b.provenance.run_id && a.kernel_name == b.kernel_name &&
-         std::ranges::equal(a.cases, b.cases, is_same_timing);
+  return !a.cases.empty() && a.task == b.task && a.provenance.run_id == b.provenance.run_id &&
+         kernel_id(a.kernel) == kernel_id(b.kernel) && std::ranges::equal(a.cases, b.cases, is_same_timing);
 }
 
 ConfirmedKernel confirmed(const ConfirmedWinner& winner, const Measurement& first,

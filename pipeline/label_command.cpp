@@ -100,7 +100,7 @@ int label_command(const CommonOptions& common, const MeasureArguments& arguments
   options->known = arguments.reuse;
   options->budget = {arguments.candidates, arguments.seconds};
   const std::vector<TaskPack> tasks = load_tasks(arguments.tasks);
-  const OpenDevice device = open_device(arguments, *options, tasks);
+  OpenDevice device = open_device(arguments, *options, tasks);
   if (measures_here(arguments.device)) admit_tasks(tasks, device, options->host, interrupt_token());
   const LabelReport report = label_tasks(device.tasks, *device.measurer, out,
                                          {.limit_per_task = arguments.limit,
@@ -109,6 +109,7 @@ int label_command(const CommonOptions& common, const MeasureArguments& arguments
                                          interrupt_token());
   if (!common.json) print_report(report, arguments.out);
   if (arguments.confirm > 0) {
+    device.measurer.reset();  // its last session's memory is the next one's
     print_confirmed(common, report, [&] { return confirm(arguments, *options, device.tasks); });
   } else if (common.json) {
     print_json(to_json(report));

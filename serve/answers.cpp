@@ -8,6 +8,7 @@
 
 #include "base/printable.h"
 #include "measure/compile.h"
+#include "measure/task_revision.h"
 #include "serve/fields.h"
 #include "serve/protocol.h"
 
@@ -83,6 +84,10 @@ std::string fault_of_case(const CaseTiming& timing) {
   return "";
 }
 
+bool has_cases_of(const Measurement& result, const TaskPack& task) {
+  return std::ranges::equal(result.cases, task.cases, {}, &CaseTiming::name, &CaseSpec::name);
+}
+
 }  // namespace
 
 std::string text_of_server(const std::string& text, std::size_t longest) {
@@ -126,6 +131,12 @@ std::string fault_of_result(const Measurement& result, const MeasureRequest& req
     return fmt::format("is of the task '{}'", text_of_server(result.task, kLongestName));
   }
   if (result.status == MeasurementStatus::ok && result.cases.empty()) return "is ok without a case that was timed";
+  if (result.status == MeasurementStatus::ok && !has_cases_of(result, *request.task)) {
+    return "is not of the cases of the task";
+  }
+  if (task_revision(result).value_or(task_revision(*request.task)) != task_revision(*request.task)) {
+    return "is of another state of the task";
+  }
   for (const CaseTiming& timing : result.cases) {
     const std::string fault = fault_of_case(timing);
     if (!fault.empty()) return fmt::format("{}: case '{}'", fault, timing.name);

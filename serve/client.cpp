@@ -209,8 +209,9 @@ class RemoteMeasurer : public Measurer {
       throw_if_stopped(stop);
       const httplib::Result result = send();
       if (result && result->status != kTooMany && result->status != kUnavailable) return *result;
-      if (result) reached = Clock::now();  // a full queue empties
+      if (result && result->status == kTooMany) reached = Clock::now();  // a full queue empties
       if (Clock::now() - reached > milliseconds(options_.patience_s)) {
+        if (result) throw not_ours(fmt::format("HTTP {}", result->status));
         throw Error(ErrorKind::environment,
                     fmt::format("{} is out of reach ({}): is `measure serve` running there, and the port open?", url_,
                                 httplib::to_string(result.error())));

@@ -45,6 +45,24 @@ TEST(CompareLabellings, LeavesOutWhatWasMeasuredOfAnotherStateOfTheTask) {
   EXPECT_EQ(comparison.other_revision, 1);
 }
 
+TEST(CompareLabellings, ComparesTheTaskAsItIsWhereAStoreHoldsOtherStatesToo) {
+  Store a, b;
+  for (const double state : {1.0, 2.0, 1.0}) {
+    a.measurements.push_back(examples::measurement("task", state == 1 && a.measurements.empty() ? "x" : "y", state));
+    a.measurements.back().facts[kTaskRevision] = state;
+  }
+  a.measurements.insert(a.measurements.begin() + 1, a.measurements[1]);
+  a.measurements[1].kernel = a.measurements[0].kernel;
+  for (const char* source : {"x", "y"}) {
+    b.measurements.push_back(examples::measurement("task", source, 1));
+    b.measurements.back().facts[kTaskRevision] = 1;
+  }
+  const LabellingComparison comparison = compare_labellings(a, b, {50}, RngStream(std::uint64_t{1}));
+  EXPECT_EQ(comparison.labels.size(), 2U);
+  EXPECT_EQ(comparison.other_revision, 0);
+  EXPECT_NEAR(comparison.median_abs_log2_difference, 0, 1e-6);
+}
+
 TEST(CompareLabellings, CountsWhatOneStoreLacksAndWhatIsOkInOneOfThem) {
   Store a, b;
   for (const char* source : {"x", "y", "z"}) a.measurements.push_back(examples::measurement("task", source, 0));

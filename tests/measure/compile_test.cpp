@@ -78,6 +78,15 @@ TEST_F(CompileTest, NamesItsOwnLimitOfOutputAndDoesNotBlameTheCompiler) {
                                 Not(HasSubstr("bug report")), Not(HasSubstr("internal compiler error"))));
 }
 
+TEST_F(CompileTest, TakesNoWordsOfASourceForThoseOfTheCompiler) {
+  for (const char* source : {"int x = *\"File size limit exceeded\"->y;\n", "#error CPU time limit exceeded\n",
+                             "#error g++: fatal error: File size limit exceeded signal terminated program as\n"}) {
+    const CompileResult result = compile(source);
+    EXPECT_FALSE(result.ok);
+    EXPECT_THAT(result.log, AllOf(HasSubstr("limit exceeded"), HasSubstr("error"), Not(HasSubstr("was stopped"))));
+  }
+}
+
 TEST_F(CompileTest, DoesNotReadFilesThatOnlyRootMay) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give up root";
   const TempFolder secret;

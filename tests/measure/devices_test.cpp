@@ -105,6 +105,8 @@ TEST_F(Devices, ACacheTellsStatesOfATaskApart) {
   TaskPack same = task_;
   same.title = "another title";
   same.sources.resize(1);
+  same.cuda = CudaPart{};  // of the other device
+  same.cuda->cold_cache = true;
   cache->measure(fake_requests(same, 1), {}, {});
   EXPECT_EQ(measured_, 4);
 }

@@ -35,7 +35,7 @@ struct CountingScript {
     fake.script = [&counter](const MeasureRequest& request) {
       ++counter;
       Measurement result;
-      result.cases = {{"only", 4, {2.F, 2.F}, {1.F, 1.F}}};
+      for (const CaseSpec& one : request.task->cases) result.cases.push_back({one.name, 4, {2.F, 2.F}, {1.F, 1.F}});
       if (request.candidate.kernel.source.starts_with("slow")) result.status = MeasurementStatus::timeout;
       if (request.candidate.kernel.source.starts_with("bad")) result.status = MeasurementStatus::compile_error;
       if (result.status != MeasurementStatus::ok) result.cases.clear();

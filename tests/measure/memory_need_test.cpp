@@ -27,7 +27,7 @@ TEST(UsableMemory, IsAtMostWhatAControlGroupAroundTheProcessHasLeft) {
   root.write("proc/self/cgroup", "4:cpu,memory:/outer/inner\n0::/unified\n");
   root.write("sys/fs/cgroup/memory/outer/memory.limit_in_bytes", "100000\n");
   root.write("sys/fs/cgroup/memory/outer/memory.usage_in_bytes", "60000\n");
-  root.write("sys/fs/cgroup/memory/outer/memory.stat", "cache 5\ntotal_inactive_file 20000\n");
+  root.write("sys/fs/cgroup/memory/outer/memory.stat", "cache 5\ntotal_inactive_file 15000\ntotal_active_file 5000\n");
   root.write("sys/fs/cgroup/memory/outer/inner/memory.limit_in_bytes", "9223372036854771712\n");
   EXPECT_EQ(usable_memory(root.path()), 60000);
   root.write("sys/fs/cgroup/unified/memory.max", "max\n");
@@ -35,6 +35,8 @@ TEST(UsableMemory, IsAtMostWhatAControlGroupAroundTheProcessHasLeft) {
   root.write("sys/fs/cgroup/unified/memory.max", "50000\n");
   root.write("sys/fs/cgroup/unified/memory.current", "70000\n");
   EXPECT_EQ(usable_memory(root.path()), 0);
+  root.write("sys/fs/cgroup/unified/memory.stat", "active_file 30000\ninactive_file 1000\nslab_reclaimable 2000\n");
+  EXPECT_EQ(usable_memory(root.path()), 13000);
 }
 
 TEST(RequireMemory, NamesTheLargestCaseWhatIsNeededAndWhatIsThere) {

@@ -98,6 +98,22 @@ TEST_F(Confirming, ADeviceThatRepeatsTheStoredLabelIsAnError) {
   EXPECT_ERROR(confirm_fastest(tasks_, *newer, file_, 1, {}), ErrorKind::usage, HasSubstr("recording"));
 }
 
+TEST_F(Confirming, ASecondFailureIsNoRecording) {
+  store_.measurements = {stored("k", 2), stored("k", 2)};
+  store_.measurements[0].status = MeasurementStatus::timeout;
+  store_.measurements[0].cases.clear();
+  const auto device = make_fake_measurer({.script = [](const MeasureRequest&) {
+    Measurement failed;
+    failed.status = MeasurementStatus::timeout;
+    return failed;
+  }});
+  store_.measurements[0].provenance = store_.measurements[1].provenance = device->provenance(tasks_[0]);
+  write_store(file_, store_);
+  const auto kernels = confirm_fastest(tasks_, *device, file_, 1, {});
+  ASSERT_EQ(kernels.size(), 1);
+  EXPECT_EQ(kernels[0].status, "timeout");
+}
+
 TEST_F(Confirming, PassesOverLabelsOfAnotherStateOfTheTask) {
   store_.measurements = {stored("before", 3), stored("now", 1)};
   store_.measurements[0].facts[kTaskRevision] = 1;

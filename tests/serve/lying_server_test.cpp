@@ -145,19 +145,29 @@ TEST_F(LyingServer, ResultsThatMustNotBeStoredAreRefused) {
   const std::string times = "/cases/1/candidate_ns";
   const json rounds = result_.at("cases").at(1).at("candidate_ns");
   const auto times_of = [&](const json& time) { return with(times, json::array_t(rounds.size(), time)); };
-  const std::pair<json, const char*> faults[] = {{with("/task", "other"), "task 'other'"},
-                                                 {with("/cases", json::array()), "without a case"},
-                                                 {with(times, json::array()), "no rounds"},
-                                                 {with(times, {1.0, 2.0}), "2 rounds"},
-                                                 {times_of(0.0), "above 0"},
-                                                 {times_of(-1.0), "above 0"},
-                                                 {times_of(1e300), "above 0"},
-                                                 {times_of(1e16), "above 0"},
-                                                 {with("/cases/1/work", -1.0), "work"}};
+  const std::pair<json, const char*> faults[] = {
+      {with("/task", "other"), "task 'other'"},
+      {with("/cases", json::array()), "without a case"},
+      {with(times, json::array()), "no rounds"},
+      {with(times, {1.0, 2.0}), "2 rounds"},
+      {times_of(0.0), "above 0"},
+      {times_of(-1.0), "above 0"},
+      {times_of(1e300), "above 0"},
+      {times_of(1e16), "above 0"},
+      {with("/cases/1/work", -1.0), "work"},
+      {with("/cases/1/name", "other"), "the cases of the task"},
+      {with("/cases", json::array({result_["cases"][0]})), "the cases of the task"},
+      {with("/facts/task_revision", 1.0), "another state of the task"}};
   for (const auto& [result, what] : faults) {
     EXPECT_ERROR(measure_result(result), ErrorKind::environment,
                  AllOf(HasSubstr(url_), HasSubstr("'kernel 0.cpp'"), HasSubstr(what)));
   }
+}
+
+// A proxy whose program is gone, say.
+TEST_F(LyingServer, OneThatIsUnavailableForGoodIsNoLongerWaitedFor) {
+  status_code_ = 503;
+  EXPECT_ERROR(measure(), ErrorKind::environment, foreign("HTTP 503"));
 }
 
 TEST_F(LyingServer, ResultsOfAnotherDeviceThanItAnnouncedAreRefused) {
