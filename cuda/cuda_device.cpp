@@ -17,7 +17,6 @@
 #include "measure/host_environment.h"
 #include "measure/session_ranges.h"
 #include "measure/statistics.h"
-#include "measure/task_revision.h"
 
 namespace kc {
 namespace {
@@ -144,12 +143,7 @@ class CudaMeasurer : public Measurer {
   }
 
   void describe(const MeasureRequest& request, const CompiledCandidate& compiled, Measurement& result) {
-    result.facts[kTaskRevision] = task_revision(*request.task);
-    result.task = request.task->name;
-    result.kernel = request.candidate.kernel;
-    result.kernel_name = request.candidate.name;
-    result.is_seed = request.candidate.is_seed;
-    result.provenance = provenance(*request.task);
+    identify(result, request, provenance(*request.task));
     for (const auto& [name, value] : facts_of(compiled, limits_)) result.facts[name] = value;
     if (!backend_.monitor) return;
     const GpuHealth health = backend_.monitor->read(options_.index);

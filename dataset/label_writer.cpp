@@ -17,16 +17,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string key_of(const Measurement& m) {
+// Without the state of the task.
+std::string build_key_of(const Measurement& m) {
   const Provenance& p = m.provenance;
   std::string key = m.task;
   for (const std::string* part : {&p.device, &p.compiler, &p.compiler_flags, &p.harness_version}) {
     key += '\0';
     key += *part;
   }
-  key += '\0' + kernel_id(m.kernel);
-  if (const auto revision = task_revision(m)) key += fmt::format(" of {:.0f}", *revision);
-  return key;
+  return key + '\0' + kernel_id(m.kernel);
+}
+
+std::string key_of(const Measurement& m) {
+  const auto revision = task_revision(m);
+  return build_key_of(m) + (revision ? fmt::format(" of {:.0f}", *revision) : "");
 }
 
 Store read_if_any(const fs::path& file) {
@@ -58,9 +62,7 @@ void LabelWriter::append(const Measurement& measurement) {
 }
 
 bool LabelWriter::contains(const Measurement& key) const {
-  if (impl_->keys.contains(key_of(key))) return true;
-  Measurement without = key;
-  return without.facts.erase(kTaskRevision) > 0 && impl_->keys.contains(key_of(without));
+  return impl_->keys.contains(key_of(key)) || impl_->keys.contains(build_key_of(key));
 }
 
 void LabelWriter::compact() {

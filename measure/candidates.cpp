@@ -91,13 +91,20 @@ std::string line_directive(const std::string& name) {
   return fmt::format("#line 1 \"{}\"\n", file);
 }
 
-// On the host C kernels may stand beside C++ ones; another device has one language.
+bool is_for_host(const TaskPack& pack) { return pack.seed.language == "cpp" || pack.seed.language == "c"; }
+
 std::string language_of(const TaskPack& pack, const std::string& file) {
-  const bool host = pack.seed.language == "cpp" || pack.seed.language == "c";
-  return host ? host_language(file) : pack.seed.language;
+  return is_for_host(pack) ? host_language(file) : pack.seed.language;
 }
 
 }  // namespace
+
+// On the host C kernels may stand beside C++ ones; a GPU has one language.
+std::vector<std::string> languages_of(const TaskPack& pack) {
+  if (is_for_host(pack)) return {"cpp", "c"};
+  if (pack.seed.language == "cuda") return {"cuda"};
+  return {};
+}
 
 std::string host_language(const std::string& file) { return file.ends_with(".c") ? "c" : "cpp"; }
 

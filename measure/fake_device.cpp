@@ -8,7 +8,6 @@
 #include "base/interrupt.h"
 #include "base/rng.h"
 #include "measure/machine.h"
-#include "measure/task_revision.h"
 
 namespace kc {
 namespace {
@@ -33,12 +32,7 @@ class FakeMeasurer : public Measurer {
       wait(stop);
       throw_if_stopped(stop);
       Measurement result = options_.script ? options_.script(request) : invented(request);
-      result.task = request.task->name;
-      result.kernel = request.candidate.kernel;
-      result.kernel_name = request.candidate.name;
-      result.is_seed = request.candidate.is_seed;
-      result.provenance = provenance_;
-      result.facts[kTaskRevision] = task_revision(*request.task);
+      identify(result, request, provenance_);
       results.push_back(std::move(result));
       if (on_result) on_result(results.size() - 1, results.back());
     }

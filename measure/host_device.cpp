@@ -19,7 +19,6 @@
 #include "measure/session.h"
 #include "measure/session_ranges.h"
 #include "measure/statistics.h"
-#include "measure/task_revision.h"
 
 namespace kc {
 namespace {
@@ -120,7 +119,7 @@ class HostMeasurer : public Measurer {
         result.status = MeasurementStatus::compile_error;
         result.log = compiled[i].log;
       }
-      describe(requests[i], result);
+      identify(result, requests[i], provenance(pack));
       result.facts.merge(machine_facts(cores.runner));
       result.facts["threads"] = pack.threads;
       std::error_code ignored;
@@ -164,15 +163,6 @@ class HostMeasurer : public Measurer {
     auto [version, added] = versions_.try_emplace(path);
     if (added) version->second = program_version(path);
     return version->second;
-  }
-
-  void describe(const MeasureRequest& request, Measurement& result) const {
-    result.facts[kTaskRevision] = task_revision(*request.task);
-    result.task = request.task->name;
-    result.kernel = request.candidate.kernel;
-    result.kernel_name = request.candidate.name;
-    result.is_seed = request.candidate.is_seed;
-    result.provenance = provenance(*request.task);
   }
 
   TemporaryFolder folder_;

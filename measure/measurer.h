@@ -17,6 +17,9 @@ struct MeasureRequest {
   bool fresh = false;  // measured even where a cache, here or on a server, has an answer; recordings answer as before
 };
 
+// Says in a result of a device what was measured, of which state of the task, and where.
+void identify(Measurement& result, const MeasureRequest& request, Provenance provenance);
+
 // Called as each result arrives, from the thread that called measure().
 using OnResult = std::function<void(std::size_t index, const Measurement& measurement)>;
 

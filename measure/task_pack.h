@@ -124,6 +124,8 @@ std::optional<TaskPack> pack_for_admission(const TaskPack& pack, const std::stri
 // "c" for a file name that ends in .c, else "cpp".
 std::string host_language(const std::string& file);
 bool has_c_sources(const TaskPack& pack);
+// The languages of kernels beside this pack's seed, as its device sees it. Empty for a language that no device names.
+std::vector<std::string> languages_of(const TaskPack& pack);
 
 std::int64_t elements_of(const TensorSpec& tensor, const CaseSpec& input_case);
 double work_of(const TaskPack& pack, const CaseSpec& input_case);

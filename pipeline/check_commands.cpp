@@ -26,10 +26,6 @@ void print_check(const TaskPack& task, const TaskCheck& check) {
   std::cout << "\n" << findings_text(check.findings) << std::flush;
 }
 
-void print_json(const nlohmann::json& value) {
-  std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-}
-
 // Those with a part for `device`; the others are skipped, but one must remain.
 std::vector<TaskPack> tasks_for(const std::string& device, const std::vector<TaskPack>& packs) {
   std::vector<TaskPack> kept;

@@ -45,9 +45,9 @@ Candidate named_candidate(const std::string& name, const TaskPack& task) {
                           name, task.name, did_you_mean(name, names)));
 }
 
-void require_language(const std::string& file, const std::string& language, const std::string& device) {
-  const std::vector<std::string> taken =
-      device == "cuda" ? std::vector<std::string>{"cuda"} : std::vector<std::string>{"cpp", "c"};
+void require_language(const std::string& file, const std::string& language, const TaskPack& task,
+                      const std::string& device) {
+  const std::vector<std::string> taken = languages_of(task);
   if (std::ranges::find(taken, language) != taken.end()) return;
   throw Error(ErrorKind::usage,
               fmt::format("{}: a kernel in {} by the name of its file; a device of the kind {} takes {}", file,
@@ -58,7 +58,7 @@ void require_language(const std::string& file, const std::string& language, cons
 Candidate read_candidate(const std::string& file, const TaskPack& task, const std::string& device) {
   if (!std::filesystem::exists(file)) return named_candidate(file, task);
   KernelText kernel = read_kernel_file(file);
-  require_language(file, kernel.language, device);
+  require_language(file, kernel.language, task, device);
   kernel.source = instantiated_source(kernel);
   kernel.parameters.clear();
   kernel.template_id = kernel_id(kernel);
@@ -83,7 +83,7 @@ int compare_command(const CommonOptions& common, const MeasureArguments& argumen
   const KernelComparison comparison =
       compare_kernels(own, a, b, *device.measurer, takes_any_seed(arguments.device), interrupt_token());
   if (common.json) {
-    std::cout << to_json(comparison).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    print_json(to_json(comparison));
   } else {
     std::cout << comparison_text(comparison);
   }

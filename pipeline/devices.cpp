@@ -24,6 +24,8 @@ namespace {
 constexpr const char* kReplay = "replay:";
 constexpr const char* kRemote = "http://";
 
+bool is_server(const std::string& device) { return device.starts_with(kRemote); }
+
 std::unique_ptr<Measurer> open_replay(const std::string& name) {
   const std::size_t mark = name.rfind('#');
   const std::string file = name.substr(0, mark);
@@ -41,7 +43,7 @@ std::unique_ptr<Measurer> open_one(const std::string& device, const DeviceOption
   if (device == "fake") return make_fake_measurer();
   if (const auto index = cuda_index(device)) return open_cuda(options.cuda, *index);
   if (device.starts_with(kReplay)) return open_replay(device.substr(std::string(kReplay).size()));
-  if (device.starts_with(kRemote)) return make_remote_measurer(device, {.token = options.token});
+  if (is_server(device)) return make_remote_measurer(device, {.token = options.token});
   const std::vector<std::string> known = {"host", "cuda", "replay:", "http://"};
   throw Error(ErrorKind::usage,
               fmt::format("unknown device '{}': expected {}{}", device, kDeviceHelp, did_you_mean(device, known)));
@@ -81,9 +83,10 @@ bool is_store(const std::filesystem::path& file) {
   return std::filesystem::exists(file) || std::filesystem::exists(journal_path(file));
 }
 
+bool has_server(const std::string& name) { return std::ranges::any_of(split(name), is_server); }
+
 bool measures_anew(const std::string& name) {
-  return std::ranges::all_of(split(name),
-                             [](const std::string& one) { return is_local(one) || one.starts_with(kRemote); });
+  return std::ranges::all_of(split(name), [](const std::string& one) { return is_local(one) || is_server(one); });
 }
 
 std::unique_ptr<Measurer> make_device(const std::string& device, const DeviceOptions& options) {

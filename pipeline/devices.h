@@ -37,6 +37,9 @@ bool measures_here(const std::string& name);
 // Whether there is a label store, or the journal of one that is being written.
 bool is_store(const std::filesystem::path& file);
 
+// Whether a server is `name`, or among its devices.
+bool has_server(const std::string& name);
+
 // Whether asking for a kernel again measures it again: all of `name` is host, cuda[:N] or a server.
 bool measures_anew(const std::string& name);
 

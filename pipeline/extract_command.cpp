@@ -10,6 +10,7 @@
 #include "base/table.h"
 #include "cuda/extract.h"
 #include "pipeline/measure_commands.h"
+#include "pipeline/measure_setup.h"
 
 namespace kc {
 namespace {
@@ -111,7 +112,7 @@ int extract_command(const CommonOptions& common, const MeasureArguments& argumen
     list.push_back(to_json(file, arguments.out));
   }
   if (common.json) {
-    std::cout << list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    print_json(list);
   } else {
     std::cout << (arguments.out.empty() ? sources_of(files) : table_of(files, arguments.out));
   }

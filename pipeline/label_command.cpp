@@ -68,10 +68,6 @@ std::vector<ConfirmedKernel> confirm(const MeasureArguments& arguments, DeviceOp
                          interrupt_token());
 }
 
-void print_json(const nlohmann::json& json) {
-  std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
-}
-
 // What was labelled is told though confirming fails.
 void print_confirmed(const CommonOptions& common, const LabelReport& report,
                      const std::function<std::vector<ConfirmedKernel>()>& confirm) {

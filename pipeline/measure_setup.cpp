@@ -1,6 +1,9 @@
 #include "pipeline/measure_setup.h"
 
+#include <iostream>
+
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -19,6 +22,10 @@ std::optional<DeviceOptions> read_device_options(const CommonOptions& common) {
   ignore_other_sections(config, {"measure"});
   if (show_config(common, config)) return std::nullopt;
   return options;
+}
+
+void print_json(const nlohmann::json& value) {
+  std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n" << std::flush;
 }
 
 std::filesystem::path find_tasks(const std::string& path) {

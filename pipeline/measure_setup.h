@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "pipeline/measure_commands.h"
 
 namespace kc {
@@ -14,6 +16,9 @@ std::optional<DeviceOptions> read_device_options(const CommonOptions& common);
 
 // The folder that --tasks names; Error{usage} where it names none.
 std::filesystem::path find_tasks(const std::string& path);
+// One line on standard output, at once; bytes that are no UTF-8 are replaced.
+void print_json(const nlohmann::json& value);
+
 // The pack at `path`, or every pack below it.
 std::vector<TaskPack> load_tasks(const std::string& path);
 

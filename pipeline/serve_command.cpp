@@ -24,7 +24,7 @@ void check_arguments(const MeasureArguments& arguments) {
         "--address is empty: give an address of this machine to listen on, as 127.0.0.1; 0.0.0.0 is all of them");
   }
   // Its token could not be given, and its jobs would wait in two queues.
-  if (("," + arguments.device).find(",http://") != std::string::npos) {
+  if (has_server(arguments.device)) {
     throw Error(ErrorKind::usage, fmt::format("--device {}: a server is not served once more: give clients that other "
                                               "server's address themselves, as --device http://HOST:PORT",
                                               arguments.device));

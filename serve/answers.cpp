@@ -134,7 +134,8 @@ std::string fault_of_result(const Measurement& result, const MeasureRequest& req
   if (result.status == MeasurementStatus::ok && !has_cases_of(result, *request.task)) {
     return "is not of the cases of the task";
   }
-  if (task_revision(result).value_or(task_revision(*request.task)) != task_revision(*request.task)) {
+  const double revision = task_revision(*request.task);
+  if (task_revision(result).value_or(revision) != revision) {
     return "is of another state of the task";
   }
   for (const CaseTiming& timing : result.cases) {

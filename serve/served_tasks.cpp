@@ -10,17 +10,6 @@
 #include "serve/protocol.h"
 
 namespace kc {
-namespace {
-
-// On the host C and C++ stand beside each other; device code is CUDA. A task in another language tells us nothing.
-std::vector<std::string> languages_of(const TaskPack& task) {
-  if (task.seed.language == "cpp" || task.seed.language == "c") return {"cpp", "c"};
-  if (task.seed.language == "cuda") return {"cuda"};
-  return {};
-}
-
-}  // namespace
-
 std::vector<ServedTask> served_tasks(const Measurer& device, std::vector<TaskPack> packs) {
   std::vector<ServedTask> tasks;
   for (TaskPack& pack : packs) {
